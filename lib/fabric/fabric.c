@@ -53,6 +53,7 @@ static void on_fork(void)
 		set->links = set->listeners = 0;
 		set->eq_due = false;
 	}
+	turn_forget(home);
 }
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
@@ -80,6 +81,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 
 	int rc = liveness_init(conf);
 
+	rc = rc ? rc : turn_init(conf);
 	rc = rc ? rc : window_init(conf->receive_bytes);
 	rc = rc ? rc : partial_init(conf->partial_bytes);
 	rc = rc ? rc : admission_init_defaults(&conf->admission);
@@ -107,21 +109,28 @@ static bool is_cold(const struct plx_set *set)
 	       !(set->has_sent && set->driver->flush);
 }
 
-/* Update the time up to which all completions were taken. A poll that takes less than a full burst
- * empties the queue: now. Otherwise, after as many completions as there are operations, the first
- * of these polls. */
+/* Update the time up to which all completions were taken. A read that takes less than a full burst
+ * empties the queue at its time. Otherwise, after as many completions as there are operations, the
+ * first of these reads. */
 static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 {
-	if (done)
+	uint32_t count = 0;
+
+	if (done) {
 		set->last_work_ns = now_ns;
-	if (plx_likely(done < CQ_BURST)) {
+		if (plx_unlikely(completions_left(set)))
+			return;
+		count = set->read.count;
+		now_ns = set->read.read_ns;
+	}
+	if (plx_likely(count < CQ_BURST)) {
 		set->emptied_ns = now_ns;
 		set->full_count = 0;
 		return;
 	}
 	if (!set->full_count)
 		set->full_since_ns = now_ns;
-	set->full_count += (uint32_t)done;
+	set->full_count += count;
 	if (set->full_count < set->op_count)
 		return;
 	set->emptied_ns = set->full_since_ns;
@@ -133,8 +142,6 @@ static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
 {
 	home->look_in = LOOK_EVERY_TURNS;
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		completions_take_left(set);
 	home->watches->look(home->watches);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		set_register_new_zones(set);
@@ -157,6 +164,21 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	return done;
 }
 
+static inline int poll_if_due(struct plx_fabric_lcore *home, struct plx_set *set, uint64_t now_ns)
+{
+	if (plx_unlikely(!set->links) && !set->listeners && !set->eq_due)
+		return 0;
+	return !is_cold(set) || home->turn % COLD_TURNS == 0 ? poll_set(set, now_ns) : 0;
+}
+
+/* Its turn, among receivers that take turns. */
+int set_go_on(struct turn_rest *turn)
+{
+	struct plx_set *set = plx_container_of(turn, struct plx_set, turn);
+
+	return poll_if_due(set->home, set, set->home->turn_ns);
+}
+
 /* Hot path: one call a turn. */
 static int poll_sets(void *arg, uint64_t now_ns)
 {
@@ -167,11 +189,12 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	home->turn_ns = now_ns;
 	if (plx_unlikely(home->look_in-- <= 1))
 		look(home);
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		if (plx_unlikely(!set->links) && !set->listeners && !set->eq_due)
-			continue;
-		if (!is_cold(set) || home->turn % COLD_TURNS == 0)
-			work += poll_set(set, now_ns);
+	if (plx_unlikely(home->takes_turns)) {
+		work = turn_run(home);
+	} else {
+		for (struct plx_set *set = LIST_FIRST(&home->sets); set;
+		     set = LIST_NEXT(set, of_home))
+			work += poll_if_due(home, set, now_ns);
 	}
 	if (home->scheduled || plx_unlikely(home->chores))
 		work += link_run_scheduled(home);
@@ -208,6 +231,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	*home = (struct plx_fabric_lcore){.id = id, .watches = lcore_watch_set()};
 	TAILQ_INIT(&home->kept_pools);
 	TAILQ_INIT(&home->requests);
+	turn_home_init(home);
 	liveness_home_init(home);
 	assembly_home_init(home);
 	release_home_init(home);
@@ -320,11 +344,10 @@ static void end_links(struct plx_fabric_lcore *home)
 
 static void reap_links(struct plx_fabric_lcore *home)
 {
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		completions_take_left(set);
-		note_done(set, cq_poll(set), plx_now_ns());
-	}
 	home->turn++;
+	home->turn_ns = plx_now_ns();
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
+		note_done(set, cq_poll(set), home->turn_ns);
 	link_run_scheduled(home);
 }
 

@@ -3,10 +3,62 @@
 #ifndef FABRIC_INTERNAL_H
 #define FABRIC_INTERNAL_H
 
+#include "plx_base.h"
+
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+
+struct plx_fabric_lcore;
+struct plx_link;
 
 /** Check that the receive buffers of one link are not too many bytes in all.
  * Thread: any. Return: 0; -EINVAL. */
 int link_check_window(uint32_t buf_bytes, uint32_t buf_count);
+
+/* The budget of a turn: turn.c. All receivers of an lcore share it. */
+
+/* What is left of plx_fabric_conf.turn_max and turn_ns. The messages of a burst are counted alone;
+ * after it the clock is read. */
+struct turn {
+	uint32_t burst;  /* messages left in it */
+	uint32_t given;  /* it had at first */
+	uint32_t pace;   /* the length of bursts */
+	uint32_t left;   /* messages, with the burst */
+	uint64_t number; /* of the turn for which these hold */
+	uint64_t over;   /* the last turn whose budget was spent */
+	uint64_t looked_ns, end_ns;
+};
+
+/* Of the link's lcore. */
+struct turn *turn_of(const struct plx_link *link);
+/* The burst is over. Return: whether another one may follow in this turn. */
+bool turn_look(struct turn *turn);
+/* Whether this turn's budget is spent, as of the last look. */
+bool turn_is_over(const struct turn *turn);
+
+/* Call after each message. Return: whether another one may follow in this turn; otherwise keep the
+ * rest, and turn_wait. */
+static inline PLX_ALWAYS_INLINE bool turn_goes_on(struct turn *turn)
+{
+	return plx_likely(--turn->burst) || turn_look(turn);
+}
+
+/* The rest of a receiver's input, inside a message. Receivers with a rest and completion queues take
+ * turns. Zeroed: it has none. */
+struct turn_rest {
+	/* Handle some of it: at least one message, then as turn_goes_on says. Call turn_end when
+	 * nothing is left. Return: how much was done, for the loop. */
+	int (*go_on)(struct turn_rest *rest);
+	struct plx_fabric_lcore *home; /* NULL: it does not wait */
+	struct plx_link *link;         /* kept; NULL: none */
+	TAILQ_ENTRY(turn_rest) of_home;
+};
+
+/* Call go_on in the next turns, until turn_end. No effect if it waits. keeps_link: on_close waits,
+ * too. */
+void turn_wait(struct turn_rest *rest, struct plx_link *link, bool keeps_link);
+/* No effect if it does not wait. */
+void turn_end(struct turn_rest *rest);
 
 #endif

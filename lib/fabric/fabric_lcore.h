@@ -7,6 +7,7 @@
  *   provider/   libfabric's objects, and the choice of its provider (fabric_provider.h)
  *   listen/     listeners: incoming connections, and their lcores (fabric_listen.h)
  *   direct/     direct data placement (fabric_direct.h)
+ *   turn.c      what receivers may do in a turn (fabric_internal.h)
  *   liveness.c  detects failed peers: sends heartbeats and checks
  *   peer.c      the table of peer processes
  *   address.c   address texts (fabric_address.h)
@@ -15,6 +16,7 @@
 #ifndef FABRIC_LCORE_H
 #define FABRIC_LCORE_H
 
+#include "fabric_internal.h"
 #include "lcore_internal.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
@@ -35,9 +37,6 @@ struct frame_hello;
  * being made. */
 #define LOOK_EVERY_TURNS   512
 #define LOOK_PENDING_TURNS 16
-
-/* Per turn, for incoming connections and for closing links; the rest waits for the next turn. */
-#define TURN_BUDGET_NS     (100 * PLX_NS_PER_US)
 
 #define TX_BUF_BYTES       4096 /* buffers of the lcore's pool for copies and control frames */
 #define TX_BUF_COUNT       512
@@ -118,11 +117,15 @@ struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are closing: open no new ones */
 	bool windows_logged;
-	bool chores; /* there are unserved links, or kept pools */
+	bool chores;      /* there are unserved links, or kept pools */
+	bool takes_turns; /* receivers take turns: some wait, or are slow */
 	uint64_t turn;
 	uint64_t turn_ns; /* clock of the current turn */
 	uint32_t look_in; /* turns until the next look */
 	struct plx_watch_set *watches;
+	struct turn budget;
+	TAILQ_HEAD(, turn_rest) receivers; /* the sets, and those that have a rest */
+	uint32_t receiver_count, rest_count;
 	uint64_t rx_bytes; /* receive buffers of its links */
 	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;
@@ -174,6 +177,20 @@ int fabric_here(const char *what, struct plx_fabric_lcore **home_out);
 
 /* Check the range of a setting. Return: 0; -EINVAL with a text. */
 int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
+
+/* turn.c: this process's settings. Return: 0; -EINVAL. */
+int turn_init(const struct plx_fabric_conf *conf);
+extern uint64_t turn_budget_ns; /* plx_fabric_conf.turn_ns */
+void turn_home_init(struct plx_fabric_lcore *home);
+/* Whether this turn has time left. */
+bool turn_has_time(struct turn *turn);
+void turn_add(struct plx_fabric_lcore *home, struct turn_rest *receiver);
+/* No effect if it was not added. */
+void turn_remove(struct turn_rest *receiver);
+/* Let each receiver go on, within the budget of this turn. Return: what they did. */
+int turn_run(struct plx_fabric_lcore *home);
+/* In the child of a fork. */
+void turn_forget(struct plx_fabric_lcore *home);
 
 /* liveness.c: this process's settings. Return: 0; -EINVAL. */
 int liveness_init(const struct plx_fabric_conf *conf);

@@ -40,6 +40,11 @@ struct sockaddr_storage;
 #define PLX_PARTIAL_BYTES_MIN     (UINT64_C(1) << 20)
 #define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
 
+#define PLX_TURN_MAX_DEFAULT      256 /**< messages */
+#define PLX_TURN_NS_DEFAULT       (100 * PLX_NS_PER_US)
+#define PLX_TURN_NS_MIN           PLX_NS_PER_US
+#define PLX_TURN_NS_MAX           PLX_NS_PER_S
+
 /** Limits of a listener. Over shm an address is a user; an IPv6 /64 is one address, and its /48 may
  * have as much as two. 0 means the process default (plx_fabric_conf), and there the default stated
  * below. PLX_NO_LIMIT turns a limit off. A peer that is refused for lack of room learns when to
@@ -96,6 +101,13 @@ struct plx_fabric_conf {
 	 * (IPv6: a /64, in the /48) that holds most loses a link if a message of another address
 	 * waits. At any time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
 	uint64_t partial_bytes;
+	/** What the receivers of an lcore may do in one turn: links, sockets and services together.
+	 * Then the rest waits for the next turn, which begins with the next receiver; timers, tasks
+	 * and heartbeats run in every turn. turn_ns: 1 us to 1 s; default 100 us. A callback is not
+	 * interrupted. The clock is read after at most 8 messages, and after each one as long as
+	 * they take more than 10 us. turn_max: messages; default 256. */
+	uint64_t turn_ns;
+	uint32_t turn_max;
 	/** Default limits of listeners. */
 	struct plx_admission admission;
 	/** Settings of the driver tcp, KEY=VALUE,... (doc/guide/links.md). NULL: none. */

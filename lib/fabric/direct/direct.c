@@ -156,36 +156,33 @@ PLX_NOINLINE void direct_done(struct plx_op *op, uint64_t length)
 }
 
 /* As receive_completions. */
-int direct_completions(struct plx_set *set, const struct fi_cq_data_entry *entries, ssize_t count)
+int direct_completions(struct plx_set *set, ssize_t count)
 {
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
+	if (!completions_begin(set, count, sizeof(struct fi_cq_data_entry)))
+		return 0;
 
-	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, entries + count};
+	struct plx_set *cut PLX_CLEANUP(completions_end) = set;
+	const struct fi_cq_data_entry *first = set->read.next, *entry = first;
 
-	for (const struct fi_cq_data_entry *entry = entries; entry != batch.end;
-	     batch.next = ++entry) {
+	do {
 		struct plx_op *op = entry->op_context;
+		uint64_t flags = entry->flags, data = entry->data;
+		size_t length = entry->len;
 
-		if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))
-			receive_slow_put(set->only, op, entry->data);
+		set->read.next = ++entry;
+		if (flags & FI_REMOTE_WRITE || plx_unlikely(!op))
+			receive_slow_put(set->only, op, data);
 		else if (op->kind == OP_RECV)
-			receive_done(op, entry->len);
+			receive_done(op, length);
 		else if (op->kind == OP_SEND)
 			tx_done(op, 0);
 		else
 			get_done(op, 0);
-	}
-	return (int)count;
-}
-
-/* cq_poll of a set for one such link. */
-int direct_poll(struct plx_set *set)
-{
-	struct fi_cq_data_entry entries[CQ_BURST];
-	ssize_t count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
-
-	return plx_likely(count == -FI_EAGAIN) ? 0 : direct_completions(set, entries, count);
+	} while (turn_goes_on(&set->home->budget) && entry != set->read.end);
+	cut = NULL;
+	return (int)(entry - first);
 }
 
 /* The provider keeps operations of a closed endpoint. */

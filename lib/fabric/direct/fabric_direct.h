@@ -57,8 +57,6 @@ struct direct_target {
 int direct_create(struct plx_link *link, const struct fi_info *info);
 void direct_destroy(struct plx_link *link);
 int direct_check_set(struct plx_set *set);
-int direct_poll(struct plx_set *set);
-int direct_completions(struct plx_set *set, const struct fi_cq_data_entry *entries, ssize_t count);
 void direct_done(struct plx_op *op, uint64_t length);
 int direct_check_open(const struct plx_link *link);
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access);

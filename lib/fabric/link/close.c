@@ -143,6 +143,10 @@ void close_agreed(struct plx_link *link)
 	 * come back with the endpoint of a broken connection. */
 	if (link->state != LINK_CLOSING || (link->tx_inflight && !link->disconnected))
 		return;
+	if (link->has_rest) {
+		link_schedule(link, WANT_AGREED);
+		return;
+	}
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
 	if (may_take_down || link->disconnected) {
@@ -314,6 +318,8 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 		link_abandon(link);
 		return true;
 	}
+	if (link->has_rest)
+		return false;
 	if (plx_unlikely(link->plan != NULL) && connect_next(link))
 		return false;
 	send_buf_fail(link, false);

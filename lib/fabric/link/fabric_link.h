@@ -206,6 +206,7 @@ struct plx_link {
 	bool is_iwarp; /* see struct plx_fabric_driver */
 	bool shut_down, ep_closed;
 	bool disconnected; /* connection lost while the link closes */
+	bool has_rest;     /* its receiver has a rest, which on_close follows: turn_wait */
 	bool suspect_reported;
 	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 	bool tx_cut;                  /* the link ended inside a message */

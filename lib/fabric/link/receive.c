@@ -203,27 +203,31 @@ static void unexpected_imm_data(struct plx_set *set)
 			    set->label);
 }
 
-/* Dispatch a batch of completions; here, so that receiving is inlined. A negative count: read the
- * errors of the queue instead. Return: the number of completions. */
-int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
+/* Here, so that receiving is inlined. */
+int receive_completions(struct plx_set *set, ssize_t count)
 {
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
+	if (!completions_begin(set, count, sizeof(struct fi_cq_msg_entry)))
+		return 0;
 
-	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, entries + count};
+	struct plx_set *cut PLX_CLEANUP(completions_end) = set;
+	const struct fi_cq_msg_entry *first = set->read.next, *entry = first;
 
-	for (const struct fi_cq_msg_entry *entry = entries; entry != batch.end;
-	     batch.next = ++entry) {
+	do {
 		struct plx_op *op = entry->op_context;
+		size_t length = entry->len;
 
+		set->read.next = ++entry;
 		if (plx_unlikely(!op))
 			unexpected_imm_data(set);
 		else if (op->kind == OP_RECV)
-			received(op, entry->len);
+			received(op, length);
 		else if (plx_likely(op->kind == OP_SEND))
 			tx_done(op, 0);
 		else
-			direct_done(op, entry->len);
-	}
-	return (int)count;
+			direct_done(op, length);
+	} while (turn_goes_on(&set->home->budget) && entry != set->read.end);
+	cut = NULL;
+	return (int)(entry - first);
 }

@@ -137,16 +137,21 @@ static void keep_early(struct plx_op *op, size_t length)
 	op->link->stats.frames_received--;
 }
 
+/* A C++ callback has thrown. */
+static void early_cut(struct plx_op **op)
+{
+	if (*op)
+		receive_cut(*op);
+}
+
 /* It is connected, or has ended. */
 void receive_early(struct plx_link *link)
 {
-	struct plx_op *op;
+	struct plx_op *op PLX_CLEANUP(early_cut) = NULL;
 
 	while ((op = link->early)) {
-		const struct fi_cq_msg_entry entry = {.op_context = op, .len = op->early_bytes};
-
 		link->early = op->next;
-		receive_completions(link->set, &entry, 1);
+		receive_done(op, op->early_bytes);
 	}
 }
 

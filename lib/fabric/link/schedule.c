@@ -86,7 +86,7 @@ static bool is_spent(struct budget *budget, const struct plx_link *link)
 		return false;
 	if (budget->end_ns)
 		return plx_now_ns() >= budget->end_ns;
-	budget->end_ns = plx_now_ns() + TURN_BUDGET_NS;
+	budget->end_ns = plx_now_ns() + turn_budget_ns;
 	return false;
 }
 
@@ -107,7 +107,7 @@ static inline PLX_ALWAYS_INLINE void keep_rest(struct serving *serving)
 	}
 }
 
-/* Serve the links of a list, within TURN_BUDGET_NS; the rest stays in home->unserved. Return: the
+/* Serve the links of a list, for turn_budget_ns; the rest stays in home->unserved. Return: the
  * number of links that changed or were left for later. */
 static int serve(struct plx_fabric_lcore *home, struct plx_link *list)
 {

@@ -64,6 +64,18 @@ void descriptors_close_on_exec(void);
 /* Completions per read; 32 to 128 cost least on tcp, see doc/design/links.md. */
 #define CQ_BURST 64
 
+/* A batch of completions, which callbacks take in turn. What the turn's budget does not allow, or
+ * follows a C++ callback that has thrown, waits here; no more are read meanwhile. */
+struct completions {
+	const void *next, *end; /* in entries; equal: all are dispatched */
+	uint64_t read_ns;
+	uint32_t count; /* that were read */
+	union {
+		struct fi_cq_msg_entry msg[CQ_BURST];
+		struct fi_cq_data_entry data[CQ_BURST]; /* of a `direct` set */
+	} entries;
+};
+
 struct plx_set {
 	LIST_ENTRY(plx_set) of_home;
 	struct plx_fabric_lcore *home;
@@ -78,18 +90,21 @@ struct plx_set {
 	bool eq_due;          /* the next poll reads the EQ */
 	bool has_sent;        /* since the last poll: frames may wait for `flush` */
 	uint64_t last_work_ns;
-	uint64_t emptied_ns;               /* all completions that had arrived by then were taken */
-	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
-	uint64_t full_since_ns;            /* start of consecutive full polls; completions */
+	uint64_t emptied_ns;    /* all completions that had arrived by then were taken */
+	uint64_t full_since_ns; /* start of consecutive full polls; completions */
 	uint32_t full_count;
-	struct plx_link *only;    /* of a `direct` set: its link */
-	struct completions *left; /* not dispatched yet; NULL: none */
+	struct turn_rest turn; /* always waits, while the set is open */
+	struct completions read;
+	struct plx_link *only; /* of a `direct` set: its link */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index are done */
 	struct fid_mr *mr[PLX_ZONE_MAX];
 	char device[64]; /* "": any */
 	char label[128];
 };
+
+/* fabric.c */
+int set_go_on(struct turn_rest *turn);
 
 /* set.c */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choice *choice,
@@ -108,45 +123,63 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
 }
 
-/* A batch of a set's completions, which callbacks take in turn: fi_cq_msg_entry, or
- * fi_cq_data_entry of a `direct` set. */
-struct completions {
-	struct plx_set *set;
-	const void *next, *end; /* entries, which begin with op_context */
-};
+/* queues.c: a C++ callback has thrown: finish the operation of the entry before set->read.next. */
+void completions_cut(struct plx_set *set);
 
-/* queues.c: a C++ callback has thrown. Finish its operation; the next look at the set, before its
- * next poll, dispatches those after it. */
-void completions_cut(struct completions batch);
-void completions_take_left(struct plx_set *set);
-
-/* The cleanup of a batch. */
-static inline PLX_ALWAYS_INLINE void completions_end(struct completions *batch)
+/* The cleanup of a dispatch: *set is NULL after its end. */
+static inline PLX_ALWAYS_INLINE void completions_end(struct plx_set **set)
 {
-	if (plx_unlikely(batch->next != batch->end))
-		completions_cut(*batch);
+	if (plx_unlikely(*set != NULL))
+		completions_cut(*set);
 }
 
-/* link/receive.c, queues.c: dispatch the result of a read. Return: the number of completions. */
-int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
+static inline bool completions_left(const struct plx_set *set)
+{
+	return set->read.next != set->read.end;
+}
+
+/* What was read, of entry_bytes each. Return: whether this turn may dispatch some of it. */
+static inline PLX_ALWAYS_INLINE bool completions_begin(struct plx_set *set, ssize_t count,
+						       size_t entry_bytes)
+{
+	struct completions *read = &set->read;
+
+	if (plx_likely(count > 0)) {
+		read->next = &read->entries;
+		read->end = (const uint8_t *)read->next + (size_t)count * entry_bytes;
+		read->count = (uint32_t)count;
+		read->read_ns = set->home->turn_ns;
+	}
+	return plx_likely(set->home->budget.over != set->home->turn);
+}
+
+/* link/receive.c, direct.c: dispatch completions, as far as the turn's budget allows. count: of
+ * those just read; 0: they were left; negative: read the errors of the queue instead. Return: the
+ * number dispatched. */
+int receive_completions(struct plx_set *set, ssize_t count);
+int direct_completions(struct plx_set *set, ssize_t count);
 int cq_read_errors(struct plx_set *set);
 
 /* Take up to CQ_BURST completions. Return: the number taken. */
 static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
 {
-	struct fi_cq_msg_entry entries[CQ_BURST];
-	ssize_t count;
+	ssize_t count = 0;
 
-	if (plx_unlikely(set->direct))
-		return direct_poll(set);
-	count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
-	return plx_likely(count == -FI_EAGAIN) ? 0 : receive_completions(set, entries, count);
+	if (plx_likely(!completions_left(set))) {
+		count = fi_cq_read(set->fids.cq, &set->read.entries, CQ_BURST);
+		if (plx_likely(count == -FI_EAGAIN))
+			return 0;
+	}
+	return plx_unlikely(set->direct) ? direct_completions(set, count)
+					 : receive_completions(set, count);
 }
 
 /* The source of an EQ event: the context of its fid. */
 enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
 int eq_poll(struct plx_set *set);
+/* Take all completions that this turn has time for: those of thousands of links are left for the
+ * next turns. Return: whether none are left. */
 bool cq_drain(struct plx_set *set);
 
 /* sleep.c */

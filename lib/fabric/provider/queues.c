@@ -51,79 +51,22 @@ int cq_read_errors(struct plx_set *set)
 	return count;
 }
 
-static void operation_cut(struct plx_op *op)
+PLX_NOINLINE void completions_cut(struct plx_set *set)
 {
+	size_t bytes = set->direct ? sizeof(struct fi_cq_data_entry)
+				   : sizeof(struct fi_cq_msg_entry);
+	struct plx_op *op = *(struct plx_op *const *)((const uint8_t *)set->read.next - bytes);
+
 	if (op && op->kind == OP_RECV)
 		receive_cut(op);
 	else if (op)
 		tx_completed(op->link);
 }
 
-static size_t entry_bytes(const struct plx_set *set)
-{
-	return set->direct ? sizeof(struct fi_cq_data_entry) : sizeof(struct fi_cq_msg_entry);
-}
-
-static struct plx_op *op_at(const void *entry)
-{
-	return *(struct plx_op *const *)entry;
-}
-
-static void keep(struct plx_set *set, const uint8_t *next, const uint8_t *end)
-{
-	size_t bytes = (size_t)(end - next);
-	struct completions *left = bytes ? malloc(sizeof(*left) + bytes) : NULL;
-
-	if (left) {
-		*left = (struct completions){set, left + 1, (uint8_t *)(left + 1) + bytes};
-		memcpy(left + 1, next, bytes);
-		set->left = left;
-		set->home->look_in = 1;
-		return;
-	}
-	for (; next < end; next += entry_bytes(set)) {
-		if (op_at(next))
-			close_now(op_at(next)->link, PLX_LINK_LOCAL, "out of memory");
-	}
-}
-
-PLX_NOINLINE void completions_cut(struct completions batch)
-{
-	operation_cut(op_at(batch.next));
-	keep(batch.set, (const uint8_t *)batch.next + entry_bytes(batch.set), batch.end);
-}
-
-static void free_left(struct completions **left)
-{
-	free(*left);
-}
-
-void completions_take_left(struct plx_set *set)
-{
-	struct completions *left PLX_CLEANUP(free_left) = set->left;
-	ssize_t count;
-
-	set->left = NULL;
-	if (!left)
-		return;
-	count = ((const uint8_t *)left->end - (const uint8_t *)left->next) /
-		(ssize_t)entry_bytes(set);
-	if (set->direct)
-		direct_completions(set, left->next, count);
-	else
-		receive_completions(set, left->next, count);
-}
-
-/* Take all completions, for at most TURN_BUDGET_NS of a turn: those of thousands of links are left
- * for the next turns. Return: whether none are left. */
 bool cq_drain(struct plx_set *set)
 {
-	if (set->drain_turn != set->home->turn) {
-		set->drain_turn = set->home->turn;
-		set->drain_end_ns = plx_now_ns() + TURN_BUDGET_NS;
-	}
-	while (plx_now_ns() < set->drain_end_ns) {
-		if (cq_poll(set) == 0)
+	while (turn_has_time(&set->home->budget)) {
+		if (cq_poll(set) == 0 && !completions_left(set))
 			return true;
 	}
 	return false;
@@ -232,8 +175,8 @@ static void read_again(struct plx_set **unread)
 		(*unread)->eq_due = true;
 }
 
-/* Take connection events: at most EVENTS_MAX, for at most TURN_BUDGET_NS. Return: the number
- * taken. */
+/* Take connection events: at most EVENTS_MAX, within the budget of a turn of their own.
+ * Return: the number taken. */
 PLX_NOINLINE int eq_poll(struct plx_set *set)
 {
 	union {
@@ -257,7 +200,7 @@ PLX_NOINLINE int eq_poll(struct plx_set *set)
 		else
 			break;
 		if (!count++)
-			end_ns = plx_now_ns() + TURN_BUDGET_NS;
+			end_ns = plx_now_ns() + turn_budget_ns;
 	}
 	if (rc < 0 && rc != -FI_EAGAIN && rc != -FI_EAVAIL)
 		connect_failed_at_once(set, (int)-rc);

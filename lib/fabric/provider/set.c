@@ -21,7 +21,7 @@ void set_close(struct plx_set *set)
 	watches->remove(watches, &set->cq_watch);
 	watches->remove(watches, &set->eq_watch);
 	driver_close(&set->fids);
-	free(set->left);
+	turn_remove(&set->turn);
 	free(set);
 }
 
@@ -118,6 +118,8 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	}
 	set_register_new_zones(set);
 	LIST_INSERT_HEAD(&home->sets, set, of_home);
+	set->turn.go_on = set_go_on;
+	turn_add(home, &set->turn);
 	log_info("lcore %u opened %s", home->id, set->label);
 	warn_apart(set);
 	return set;

@@ -35,6 +35,8 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 	const struct plx_watch_ops *ops = set->fids.watch_ops;
 	struct fid *both[] = {&set->fids.cq->fid, &set->fids.eq->fid};
 
+	if (completions_left(set))
+		return -EAGAIN;
 	if (fi_trywait(set->fids.fabric, both, 2)) {
 		set->eq_due = true;
 		return -EAGAIN;
@@ -56,7 +58,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 		if ((is_used || !set->fids.watch_ops) && arm_set(set, sleep) != 0)
 			return -EAGAIN;
 	}
-	if (!all_will_be_notified(home))
+	if (home->rest_count || !all_will_be_notified(home))
 		plx_sleep_nap(sleep);
 	if (home->kept_pool_count)
 		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), KEPT_POOLS_EVERY_NS));

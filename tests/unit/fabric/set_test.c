@@ -306,8 +306,7 @@ static void end_in_a_turn_without_time(const char *provider)
 {
 	fixture_start(provider, false);
 	fixture_pair(NULL);
-	server.link->set->drain_turn = server.link->home->turn;
-	server.link->set->drain_end_ns = 0;
+	server.link->home->budget.over = server.link->home->turn;
 	assert_false(close_settle(server.link));
 	expect_end(&server, PLX_LINK_PEER_DOWN);
 	assert_true(pump_until(&client.closed, 1, 10000));

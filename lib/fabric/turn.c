@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the receivers of an lcore may do in a turn: doc/design/turns.md. */
+#include "fabric_link.h"
+
+/* Messages between two looks at the clock, each of which costs as much as a short message. After
+ * messages that took longer than SLOW_NS each, every message is followed by a look. */
+#define BURST_MAX 8
+#define SLOW_NS   (10 * PLX_NS_PER_US)
+
+/* Turns without a message, after which the next burst is twice as long. */
+#define CALM_TURNS 1024
+
+static uint32_t turn_max;
+uint64_t turn_budget_ns;
+
+int turn_init(const struct plx_fabric_conf *conf)
+{
+	turn_max = conf->turn_max ?: PLX_TURN_MAX_DEFAULT;
+	turn_budget_ns = conf->turn_ns ?: PLX_TURN_NS_DEFAULT;
+	return check_range("turn_ns", turn_budget_ns, PLX_TURN_NS_MIN, PLX_TURN_NS_MAX);
+}
+
+static struct plx_fabric_lcore *home_of(struct turn *turn)
+{
+	return plx_container_of(turn, struct plx_fabric_lcore, budget);
+}
+
+void turn_home_init(struct plx_fabric_lcore *home)
+{
+	TAILQ_INIT(&home->receivers);
+	home->budget = (struct turn){
+		.burst = 1, .given = 1, .pace = BURST_MAX, .over = UINT64_MAX};
+}
+
+struct turn *turn_of(const struct plx_link *link)
+{
+	return &link->home->budget;
+}
+
+static void begin(struct turn *turn, uint64_t now_ns)
+{
+	turn->number = home_of(turn)->turn;
+	turn->looked_ns = now_ns;
+	turn->end_ns = now_ns + turn_budget_ns;
+	turn->left = turn_max;
+}
+
+static void stop(struct turn *turn)
+{
+	turn->over = turn->number;
+	home_of(turn)->takes_turns = true;
+}
+
+static void give_burst(struct turn *turn)
+{
+	turn->given = turn->pace < turn->left ? turn->pace : turn->left;
+	turn->burst = turn->given;
+}
+
+bool turn_is_over(const struct turn *turn)
+{
+	return turn->over == home_of((struct turn *)turn)->turn;
+}
+
+bool turn_look(struct turn *turn)
+{
+	struct plx_fabric_lcore *home = home_of(turn);
+	uint32_t done = turn->given;
+	uint64_t now_ns, took_ns;
+
+	turn->burst = 1;
+	if (turn_is_over(turn))
+		return false;
+	now_ns = plx_now_ns();
+	if (turn->number != home->turn) { /* it began with a burst that was left before */
+		took_ns = plx_time_since(home->turn_ns, now_ns);
+		begin(turn, now_ns);
+	} else {
+		took_ns = plx_time_since(turn->looked_ns, now_ns);
+		turn->looked_ns = now_ns;
+	}
+	if (took_ns > done * SLOW_NS)
+		turn->pace = 1;
+	else if (turn->pace < BURST_MAX)
+		turn->pace *= 2;
+	turn->left -= done < turn->left ? done : turn->left;
+	if (turn->left == 0 || now_ns >= turn->end_ns) {
+		stop(turn);
+		return false;
+	}
+	home->takes_turns |= turn->pace < BURST_MAX;
+	give_burst(turn);
+	return true;
+}
+
+bool turn_has_time(struct turn *turn)
+{
+	struct plx_fabric_lcore *home = home_of(turn);
+	uint64_t now_ns = plx_now_ns();
+
+	if (turn->number != home->turn)
+		begin(turn, now_ns);
+	if (now_ns >= turn->end_ns)
+		stop(turn);
+	return !turn_is_over(turn);
+}
+
+/* Receivers in turn ---------------------------------------------------------------------------- */
+
+void turn_add(struct plx_fabric_lcore *home, struct turn_rest *receiver)
+{
+	TAILQ_INSERT_TAIL(&home->receivers, receiver, of_home);
+	home->receiver_count++;
+	receiver->home = home;
+}
+
+void turn_remove(struct turn_rest *receiver)
+{
+	struct plx_fabric_lcore *home = receiver->home;
+
+	if (!home)
+		return;
+	TAILQ_REMOVE(&home->receivers, receiver, of_home);
+	home->receiver_count--;
+	receiver->home = NULL;
+}
+
+void turn_wait(struct turn_rest *rest, struct plx_link *link, bool keeps_link)
+{
+	if (rest->home)
+		return;
+	turn_add(link->home, rest);
+	link->home->rest_count++;
+	link->home->takes_turns = true;
+	if (keeps_link) {
+		rest->link = link;
+		link->has_rest = true;
+	}
+}
+
+void turn_end(struct turn_rest *rest)
+{
+	if (!rest->home)
+		return;
+	rest->home->rest_count--;
+	turn_remove(rest);
+	if (rest->link)
+		rest->link->has_rest = false;
+	rest->link = NULL;
+}
+
+/* Each receiver once, the first of the list first. It goes to the end of the list before it runs:
+ * so the next turn begins with the one after it, also if a C++ callback throws. */
+PLX_NOINLINE int turn_run(struct plx_fabric_lcore *home)
+{
+	struct turn *turn = &home->budget;
+	int work = 0;
+
+	begin(turn, plx_now_ns());
+	give_burst(turn);
+	for (uint32_t count = home->receiver_count; count && !turn_is_over(turn); count--) {
+		struct turn_rest *first = TAILQ_FIRST(&home->receivers);
+
+		if (!first)
+			break;
+		TAILQ_REMOVE(&home->receivers, first, of_home);
+		TAILQ_INSERT_TAIL(&home->receivers, first, of_home);
+		work += first->go_on(first);
+	}
+	if (turn->pace < BURST_MAX && turn->burst == turn->given && home->turn % CALM_TURNS == 0)
+		turn->pace *= 2;
+	home->takes_turns = home->rest_count || turn->pace < BURST_MAX || turn_is_over(turn);
+	return work;
+}
+
+/* In the child of a fork. */
+void turn_forget(struct plx_fabric_lcore *home)
+{
+	TAILQ_INIT(&home->receivers);
+	home->receiver_count = home->rest_count = 0;
+	home->takes_turns = false;
+}
