@@ -158,6 +158,8 @@ static int start_fabric(void)
 		.require_rdma = eal.conf.require_rdma,
 		.receive_bytes = eal.conf.receive_bytes,
 		.partial_bytes = eal.conf.partial_bytes,
+		.turn_ns = eal.conf.turn_ns,
+		.turn_max = eal.conf.turn_max,
 		.admission = eal.conf.admission,
 		.heartbeat_ns = eal.conf.heartbeat_ns,
 		.dead_after_ns = eal.conf.dead_after_ns,

@@ -46,6 +46,10 @@
 	  "256M)") \
 	X(SIZE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_bytes, "partial_mem", Links, \
 	  "upper limit for incomplete long messages of an lcore (default: 1G)") \
+	X(VALUE, TURN_MAX, 0, "turn-max", "N", turn_max, "turn_max", Links, \
+	  "messages that an lcore receives in one turn of its loop (default: 256)") \
+	X(VALUE, TURN_TIME, 0, "turn-time", "TIME", turn_ns, "turn_time", Links, \
+	  "for how long it receives in one turn; a callback is not interrupted (default: 100us)") \
 	X(LIMIT, LINKS_MAX, 0, "links-max", "N|none", admission.links_max, "links_max", Links, \
 	  "links per listener (default: 4096)") \
 	X(LIMIT, LINKS_PER_HOST, 0, "links-per-host", "N|none", admission.links_per_host_max, \

@@ -37,6 +37,8 @@ struct plx_eal_conf {
 	const char *tcp;
 	bool require_rdma;
 	uint64_t receive_bytes, partial_bytes;
+	uint64_t turn_ns;
+	uint32_t turn_max;
 	struct plx_admission admission;
 	uint64_t heartbeat_ns, dead_after_ns, dead_after_max_ns;
 	/** Self-test calls per second and lcore, from any host. Default: 100000, from this host

@@ -229,6 +229,16 @@ static int parse_heartbeat_ns(const char *given, const char *text, void *field)
 				  PLX_DEAD_AFTER_NS_MAX, &conf->dead_after_ns);
 }
 
+static int parse_turn_max(const char *given, const char *text, void *field)
+{
+	return parse_number(given, text, 1, UINT32_MAX, field);
+}
+
+static int parse_turn_ns(const char *given, const char *text, void *field)
+{
+	return plx_parse_duration(given, text, PLX_TURN_NS_MIN, PLX_TURN_NS_MAX, field);
+}
+
 static int parse_dead_after_max_ns(const char *given, const char *text, void *field)
 {
 	return plx_parse_duration(given, text, PLX_DEAD_AFTER_MIN * PLX_HEARTBEAT_NS_MIN,

@@ -112,29 +112,34 @@ static bool is_cold(const struct plx_set *set)
 /* Update the time up to which all completions were taken. A read that takes less than a full burst
  * empties the queue at its time. Otherwise, after as many completions as there are operations, the
  * first of these reads. */
-static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
+static inline void note_read(struct plx_set *set, size_t count, uint64_t read_ns)
 {
-	uint32_t count = 0;
-
-	if (done) {
-		set->last_work_ns = now_ns;
-		if (plx_unlikely(completions_left(set)))
-			return;
-		count = set->read.count;
-		now_ns = set->read.read_ns;
-	}
 	if (plx_likely(count < CQ_BURST)) {
-		set->emptied_ns = now_ns;
+		set->emptied_ns = read_ns;
 		set->full_count = 0;
 		return;
 	}
 	if (!set->full_count)
-		set->full_since_ns = now_ns;
-	set->full_count += count;
+		set->full_since_ns = read_ns;
+	set->full_count += (uint32_t)count;
 	if (set->full_count < set->op_count)
 		return;
 	set->emptied_ns = set->full_since_ns;
 	set->full_count = 0;
+}
+
+int completions_go_on(struct plx_set *set)
+{
+	const struct completions *read = &set->read;
+	size_t bytes = (size_t)((const uint8_t *)read->end - (const uint8_t *)&read->entries);
+
+	if (read->next != read->end) /* unless the callback of the last one has thrown */
+		(void)(set->direct ? direct_completions(set, 0) : receive_completions(set, 0));
+	if (read->next == read->end) {
+		set->read.left = false;
+		note_read(set, bytes / completion_bytes(set), read->read_ns);
+	}
+	return 1;
 }
 
 /* Let the lcore's epoll set handle what is ready. Other providers may need reads to make a
@@ -151,16 +156,33 @@ static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
 	}
 }
 
+static inline PLX_ALWAYS_INLINE int take_completions(struct plx_set *set, uint64_t now_ns)
+{
+	int done;
+
+	if (plx_unlikely(set->read.left)) {
+		set->last_work_ns = now_ns;
+		return completions_go_on(set);
+	}
+	done = cq_read(set);
+	if (done) {
+		set->last_work_ns = now_ns;
+		if (plx_unlikely(set->read.left))
+			return done;
+	}
+	note_read(set, (size_t)done, now_ns);
+	return done;
+}
+
 static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_ns)
 {
 	int done = 0;
 
 	set->has_sent = false; /* sends from callbacks count for the next poll */
 	if (set->links)
-		done = cq_poll(set);
+		done = take_completions(set, now_ns);
 	if (plx_unlikely(set->eq_due))
 		done += eq_poll(set);
-	note_done(set, done, now_ns);
 	return done;
 }
 
@@ -192,9 +214,14 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	if (plx_unlikely(home->takes_turns)) {
 		work = turn_run(home);
 	} else {
-		for (struct plx_set *set = LIST_FIRST(&home->sets); set;
-		     set = LIST_NEXT(set, of_home))
+		struct plx_set *set = LIST_FIRST(&home->sets);
+
+		while (set) {
 			work += poll_if_due(home, set, now_ns);
+			set = LIST_NEXT(set, of_home);
+			if (set && home->takes_turns) /* maybe this turn is over */
+				break;
+		}
 	}
 	if (home->scheduled || plx_unlikely(home->chores))
 		work += link_run_scheduled(home);
@@ -338,6 +365,7 @@ static void end_links(struct plx_fabric_lcore *home)
 
 	handover_fini(home);
 	end_listeners(home);
+	turn_forget(home);
 	LIST_FOREACH (link, &home->links, of_home)
 		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }
@@ -347,7 +375,7 @@ static void reap_links(struct plx_fabric_lcore *home)
 	home->turn++;
 	home->turn_ns = plx_now_ns();
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		note_done(set, cq_poll(set), home->turn_ns);
+		take_completions(set, home->turn_ns);
 	link_run_scheduled(home);
 }
 

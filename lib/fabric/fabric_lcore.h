@@ -189,7 +189,7 @@ void turn_add(struct plx_fabric_lcore *home, struct turn_rest *receiver);
 void turn_remove(struct turn_rest *receiver);
 /* Let each receiver go on, within the budget of this turn. Return: what they did. */
 int turn_run(struct plx_fabric_lcore *home);
-/* In the child of a fork. */
+/* No receiver goes on: this is the child of a fork, or the process shuts down. */
 void turn_forget(struct plx_fabric_lcore *home);
 
 /* liveness.c: this process's settings. Return: 0; -EINVAL. */

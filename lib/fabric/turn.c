@@ -2,21 +2,24 @@
 /* What the receivers of an lcore may do in a turn: doc/design/turns.md. */
 #include "fabric_link.h"
 
-/* Messages between two looks at the clock, each of which costs as much as a short message. After
- * messages that took longer than SLOW_NS each, every message is followed by a look. */
-#define BURST_MAX 8
-#define SLOW_NS   (10 * PLX_NS_PER_US)
+/* Messages between two looks at the clock, each of which costs as much as a short message. If that
+ * many would take longer than a turn may, every message is followed by a look. */
+#define BURST_MAX 16
 
 /* Turns without a message, after which the next burst is twice as long. */
 #define CALM_TURNS 1024
 
 static uint32_t turn_max;
 uint64_t turn_budget_ns;
+static uint64_t slow_ns; /* a message that takes longer is slow */
+static uint32_t pace_max;
 
 int turn_init(const struct plx_fabric_conf *conf)
 {
 	turn_max = conf->turn_max ?: PLX_TURN_MAX_DEFAULT;
 	turn_budget_ns = conf->turn_ns ?: PLX_TURN_NS_DEFAULT;
+	slow_ns = turn_budget_ns / BURST_MAX;
+	pace_max = turn_max < BURST_MAX ? turn_max : BURST_MAX;
 	return check_range("turn_ns", turn_budget_ns, PLX_TURN_NS_MIN, PLX_TURN_NS_MAX);
 }
 
@@ -29,7 +32,7 @@ void turn_home_init(struct plx_fabric_lcore *home)
 {
 	TAILQ_INIT(&home->receivers);
 	home->budget = (struct turn){
-		.burst = 1, .given = 1, .pace = BURST_MAX, .over = UINT64_MAX};
+		.burst = 1, .given = 1, .pace = pace_max, .over = UINT64_MAX};
 }
 
 struct turn *turn_of(const struct plx_link *link)
@@ -62,33 +65,38 @@ bool turn_is_over(const struct turn *turn)
 	return turn->over == home_of((struct turn *)turn)->turn;
 }
 
+static PLX_NOINLINE void set_pace(struct turn *turn, bool is_slow)
+{
+	uint32_t twice = 2 * turn->pace < pace_max ? 2 * turn->pace : pace_max;
+
+	turn->pace = is_slow ? 1 : twice;
+	home_of(turn)->takes_turns |= turn->pace < pace_max;
+}
+
 bool turn_look(struct turn *turn)
 {
 	struct plx_fabric_lcore *home = home_of(turn);
+	uint64_t now_ns, since_ns = turn->looked_ns;
 	uint32_t done = turn->given;
-	uint64_t now_ns, took_ns;
+	bool is_slow;
 
 	turn->burst = 1;
-	if (turn_is_over(turn))
+	if (plx_unlikely(turn->over == home->turn))
 		return false;
 	now_ns = plx_now_ns();
 	if (turn->number != home->turn) { /* it began with a burst that was left before */
-		took_ns = plx_time_since(home->turn_ns, now_ns);
+		since_ns = home->turn_ns;
 		begin(turn, now_ns);
-	} else {
-		took_ns = plx_time_since(turn->looked_ns, now_ns);
-		turn->looked_ns = now_ns;
 	}
-	if (took_ns > done * SLOW_NS)
-		turn->pace = 1;
-	else if (turn->pace < BURST_MAX)
-		turn->pace *= 2;
-	turn->left -= done < turn->left ? done : turn->left;
-	if (turn->left == 0 || now_ns >= turn->end_ns) {
+	turn->looked_ns = now_ns;
+	is_slow = plx_time_since(since_ns, now_ns) > done * slow_ns;
+	if (plx_unlikely(is_slow || turn->pace < pace_max))
+		set_pace(turn, is_slow);
+	turn->left -= done; /* which is not more */
+	if (plx_unlikely(turn->left == 0 || now_ns >= turn->end_ns)) {
 		stop(turn);
 		return false;
 	}
-	home->takes_turns |= turn->pace < BURST_MAX;
 	give_burst(turn);
 	return true;
 }
@@ -167,16 +175,27 @@ PLX_NOINLINE int turn_run(struct plx_fabric_lcore *home)
 		TAILQ_INSERT_TAIL(&home->receivers, first, of_home);
 		work += first->go_on(first);
 	}
-	if (turn->pace < BURST_MAX && turn->burst == turn->given && home->turn % CALM_TURNS == 0)
-		turn->pace *= 2;
-	home->takes_turns = home->rest_count || turn->pace < BURST_MAX || turn_is_over(turn);
+	home->takes_turns = home->rest_count || turn_is_over(turn);
+	if (turn->pace < pace_max) {
+		bool is_calm = turn->burst == turn->given && home->turn % CALM_TURNS == 0;
+
+		home->takes_turns = true;
+		if (is_calm)
+			set_pace(turn, false);
+	}
 	return work;
 }
 
-/* In the child of a fork. */
 void turn_forget(struct plx_fabric_lcore *home)
 {
-	TAILQ_INIT(&home->receivers);
-	home->receiver_count = home->rest_count = 0;
+	struct turn_rest *each;
+
+	while ((each = TAILQ_FIRST(&home->receivers))) {
+		if (each->link)
+			each->link->has_rest = false;
+		each->link = NULL;
+		turn_remove(each);
+	}
+	home->rest_count = 0;
 	home->takes_turns = false;
 }

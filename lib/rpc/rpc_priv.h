@@ -9,6 +9,7 @@
 #ifndef RPC_PRIV_H
 #define RPC_PRIV_H
 
+#include "fabric_internal.h"
 #include "lcore_internal.h"
 #include "owner.h"
 #include "plx_rpc.h"

@@ -73,7 +73,7 @@ enum plx_quiet { PLX_QUIET_NOT, PLX_QUIET_FOLLOWS, PLX_QUIET_LEADS };
 
 /* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
-	struct plx_session_owner base; /* without `failed` */
+	struct plx_session_owner base;
 	/* Check the peer's HELLO (plx_link_hello). Return: NULL; or why both sides refuse:
 	 * constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link);

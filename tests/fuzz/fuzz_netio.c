@@ -80,8 +80,10 @@ static void take_all(struct intake *intake, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct intake listener = {.give = give, .message_max = MESSAGE_MAX};
-	struct intake subscriber = {.give = give, .miss = miss, .message_max = MESSAGE_MAX};
+	struct turn turn = {.burst = UINT32_MAX};
+	struct intake listener = {.give = give, .message_max = MESSAGE_MAX, .turn = &turn};
+	struct intake subscriber = {
+		.give = give, .miss = miss, .message_max = MESSAGE_MAX, .turn = &turn};
 
 	check_greeting(data, size);
 	take_all(&listener, data, size);

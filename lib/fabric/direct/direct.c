@@ -160,12 +160,17 @@ int direct_completions(struct plx_set *set, ssize_t count)
 {
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	if (!completions_begin(set, count, sizeof(struct fi_cq_data_entry)))
-		return 0;
 
 	struct plx_set *cut PLX_CLEANUP(completions_end) = set;
-	const struct fi_cq_data_entry *first = set->read.next, *entry = first;
+	const struct fi_cq_data_entry *entry = set->read.entries.data;
+	struct turn *turn = &set->home->budget;
 
+	if (plx_likely(count > 0)) {
+		set->read.end = entry + count;
+	} else {
+		entry = set->read.next;
+		count = 1;
+	}
 	do {
 		struct plx_op *op = entry->op_context;
 		uint64_t flags = entry->flags, data = entry->data;
@@ -180,9 +185,13 @@ int direct_completions(struct plx_set *set, ssize_t count)
 			tx_done(op, 0);
 		else
 			get_done(op, 0);
-	} while (turn_goes_on(&set->home->budget) && entry != set->read.end);
+		if (plx_unlikely(!turn_goes_on(turn))) {
+			completions_keep(set);
+			break;
+		}
+	} while (entry != set->read.end);
 	cut = NULL;
-	return (int)(entry - first);
+	return (int)count;
 }
 
 /* The provider keeps operations of a closed endpoint. */

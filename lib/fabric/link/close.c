@@ -312,14 +312,14 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 	/* Unread completions of the peer's puts belong to no operation. */
 	if (link->direct && link->set->emptied_ns <= link->ended_ns)
 		return false;
+	if (link->has_rest)
+		return false;
 	if (link->rx_posted + link->tx_inflight) {
 		if (link->set->emptied_ns < link->ended_ns + PLX_NS_PER_S)
 			return false;
 		link_abandon(link);
 		return true;
 	}
-	if (link->has_rest)
-		return false;
 	if (plx_unlikely(link->plan != NULL) && connect_next(link))
 		return false;
 	send_buf_fail(link, false);

@@ -415,11 +415,9 @@ void close_begin_reap(struct plx_link *link);
 bool close_reap(struct plx_link *link, uint64_t now_ns);
 
 /* liveness.c: called for each frame. Relaxed: V1 orders it when needed. */
-static inline void liveness_heard(const struct plx_link *link)
+static inline void liveness_heard(const struct plx_link *link, uint64_t turn_ns)
 {
-	struct presence *presence = link->presence;
-
-	atomic_store_explicit(&presence->heard_ns, presence->home->turn_ns, memory_order_relaxed);
+	atomic_store_explicit(&link->presence->heard_ns, turn_ns, memory_order_relaxed);
 }
 
 static inline void liveness_sent(const struct plx_link *link)

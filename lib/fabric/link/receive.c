@@ -167,31 +167,32 @@ PLX_NOINLINE void receive_granted(struct plx_link *link)
 }
 
 /* A receive has completed. It counts as posted until receive_take_back. */
-static inline PLX_ALWAYS_INLINE void received(struct plx_op *op, size_t length)
+static inline PLX_ALWAYS_INLINE void received(struct plx_fabric_lcore *home, struct plx_op *op,
+					      size_t length)
 {
 	struct plx_link *link = op->link;
 	struct plx_buf *buf = op->buf;
 	struct frame_header header;
 
 	link->stats.frames_received++;
-	liveness_heard(link);
+	liveness_heard(link, home->turn_ns);
 	if (plx_unlikely(length - FRAME_HEADER_BYTES >= link->rx_whole_end ||
 			 !frame_read_whole(buf->data - FRAME_HEADER_BYTES, length, &header))) {
 		receive_slow(op, length);
 		return;
 	}
+	buf->len = header.length;
 	if (plx_unlikely(!receive_take_grants(link, &header) || !receive_take_credit(link))) {
 		receive_finish(op, false);
 		return;
 	}
-	buf->len = header.length;
-	receive_deliver(link, buf);
+	receive_deliver(link, home, buf);
 	finish_with(link, op, buf, true);
 }
 
 void receive_done(struct plx_op *op, size_t length)
 {
-	received(op, length);
+	received(op->link->home, op, length);
 }
 
 /* The peer used RDMA write with immediate data; without a grant it can still write 0 bytes. TCP
@@ -208,12 +209,17 @@ int receive_completions(struct plx_set *set, ssize_t count)
 {
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	if (!completions_begin(set, count, sizeof(struct fi_cq_msg_entry)))
-		return 0;
 
 	struct plx_set *cut PLX_CLEANUP(completions_end) = set;
-	const struct fi_cq_msg_entry *first = set->read.next, *entry = first;
+	const struct fi_cq_msg_entry *entry = set->read.entries.msg;
+	struct plx_fabric_lcore *home = set->home;
 
+	if (plx_likely(count > 0)) {
+		set->read.end = entry + count;
+	} else {
+		entry = set->read.next;
+		count = 1;
+	}
 	do {
 		struct plx_op *op = entry->op_context;
 		size_t length = entry->len;
@@ -222,12 +228,16 @@ int receive_completions(struct plx_set *set, ssize_t count)
 		if (plx_unlikely(!op))
 			unexpected_imm_data(set);
 		else if (op->kind == OP_RECV)
-			received(op, length);
+			received(home, op, length);
 		else if (plx_likely(op->kind == OP_SEND))
 			tx_done(op, 0);
 		else
 			direct_done(op, length);
-	} while (turn_goes_on(&set->home->budget) && entry != set->read.end);
+		if (plx_unlikely(!turn_goes_on(&home->budget))) {
+			completions_keep(set);
+			break;
+		}
+	} while (entry != set->read.end);
 	cut = NULL;
-	return (int)(entry - first);
+	return (int)count;
 }

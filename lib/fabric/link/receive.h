@@ -26,13 +26,15 @@ static inline void receive_grant(struct plx_link *link, uint32_t frames)
 		link_schedule(link, WANT_CREDIT);
 }
 
-static inline void receive_deliver(struct plx_link *link, struct plx_buf *message)
+/* home: the link's. */
+static inline void receive_deliver(struct plx_link *link, struct plx_fabric_lcore *home,
+				   struct plx_buf *message)
 {
 	link->stats.messages_received++;
 	link->stats.bytes_received += message->len;
-	link->home->delivering = message;
+	home->delivering = message;
 	link->on_message(link, message, link->user);
-	link->home->delivering = NULL;
+	home->delivering = NULL;
 }
 
 /* Count a message frame. Return: whether the peer had credit for it. */

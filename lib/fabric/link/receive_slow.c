@@ -25,7 +25,7 @@ static bool give_whole(struct plx_link *link)
 {
 	link->partial.total = 0; /* it may be the last message, followed by FIN */
 	receive_set_whole_end(link);
-	receive_deliver(link, link->partial.buf);
+	receive_deliver(link, link->home, link->partial.buf);
 	return given(link);
 }
 
@@ -189,7 +189,7 @@ void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 {
 	bool good = false;
 
-	liveness_heard(link);
+	liveness_heard(link, link->home->turn_ns);
 	if (link->state < LINK_REFUSING)
 		good = put_notified(link, value);
 	if (op)

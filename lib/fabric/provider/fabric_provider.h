@@ -67,9 +67,9 @@ void descriptors_close_on_exec(void);
 /* A batch of completions, which callbacks take in turn. What the turn's budget does not allow, or
  * follows a C++ callback that has thrown, waits here; no more are read meanwhile. */
 struct completions {
-	const void *next, *end; /* in entries; equal: all are dispatched */
+	const void *next, *end; /* in entries */
+	bool left;              /* these wait, and were read at: */
 	uint64_t read_ns;
-	uint32_t count; /* that were read */
 	union {
 		struct fi_cq_msg_entry msg[CQ_BURST];
 		struct fi_cq_data_entry data[CQ_BURST]; /* of a `direct` set */
@@ -123,7 +123,9 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
 }
 
-/* queues.c: a C++ callback has thrown: finish the operation of the entry before set->read.next. */
+/* queues.c: the turn is over: keep those from set->read.next on, if any. */
+void completions_keep(struct plx_set *set);
+/* The same, because a C++ callback has thrown: finish the operation of the entry before. */
 void completions_cut(struct plx_set *set);
 
 /* The cleanup of a dispatch: *set is NULL after its end. */
@@ -133,43 +135,26 @@ static inline PLX_ALWAYS_INLINE void completions_end(struct plx_set **set)
 		completions_cut(*set);
 }
 
-static inline bool completions_left(const struct plx_set *set)
+static inline size_t completion_bytes(const struct plx_set *set)
 {
-	return set->read.next != set->read.end;
+	return set->direct ? sizeof(struct fi_cq_data_entry) : sizeof(struct fi_cq_msg_entry);
 }
 
-/* What was read, of entry_bytes each. Return: whether this turn may dispatch some of it. */
-static inline PLX_ALWAYS_INLINE bool completions_begin(struct plx_set *set, ssize_t count,
-						       size_t entry_bytes)
-{
-	struct completions *read = &set->read;
-
-	if (plx_likely(count > 0)) {
-		read->next = &read->entries;
-		read->end = (const uint8_t *)read->next + (size_t)count * entry_bytes;
-		read->count = (uint32_t)count;
-		read->read_ns = set->home->turn_ns;
-	}
-	return plx_likely(set->home->budget.over != set->home->turn);
-}
-
-/* link/receive.c, direct.c: dispatch completions, as far as the turn's budget allows. count: of
- * those just read; 0: they were left; negative: read the errors of the queue instead. Return: the
- * number dispatched. */
+/* link/receive.c, direct.c: dispatch completions, as far as the turn's budget allows. count: what
+ * reading them has returned; 0: some are left of an earlier read. Return: the same; at least 1. */
 int receive_completions(struct plx_set *set, ssize_t count);
 int direct_completions(struct plx_set *set, ssize_t count);
+/* fabric.c: those that were left. Return: at least 1. */
+int completions_go_on(struct plx_set *set);
 int cq_read_errors(struct plx_set *set);
 
-/* Take up to CQ_BURST completions. Return: the number taken. */
-static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
+/* Read and take up to CQ_BURST completions, while none are left. Return: the number read. */
+static inline PLX_ALWAYS_INLINE int cq_read(struct plx_set *set)
 {
-	ssize_t count = 0;
+	ssize_t count = fi_cq_read(set->fids.cq, &set->read.entries, CQ_BURST);
 
-	if (plx_likely(!completions_left(set))) {
-		count = fi_cq_read(set->fids.cq, &set->read.entries, CQ_BURST);
-		if (plx_likely(count == -FI_EAGAIN))
-			return 0;
-	}
+	if (plx_likely(count == -FI_EAGAIN))
+		return 0;
 	return plx_unlikely(set->direct) ? direct_completions(set, count)
 					 : receive_completions(set, count);
 }

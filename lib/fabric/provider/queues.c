@@ -51,22 +51,32 @@ int cq_read_errors(struct plx_set *set)
 	return count;
 }
 
+PLX_NOINLINE void completions_keep(struct plx_set *set)
+{
+	if (set->read.left || set->read.next == set->read.end)
+		return;
+	set->read.left = true;
+	set->read.read_ns = set->home->turn_ns;
+}
+
 PLX_NOINLINE void completions_cut(struct plx_set *set)
 {
-	size_t bytes = set->direct ? sizeof(struct fi_cq_data_entry)
-				   : sizeof(struct fi_cq_msg_entry);
-	struct plx_op *op = *(struct plx_op *const *)((const uint8_t *)set->read.next - bytes);
+	const uint8_t *entry = (const uint8_t *)set->read.next - completion_bytes(set);
+	struct plx_op *op = *(struct plx_op *const *)entry;
 
 	if (op && op->kind == OP_RECV)
 		receive_cut(op);
 	else if (op)
 		tx_completed(op->link);
+	completions_keep(set);
 }
 
 bool cq_drain(struct plx_set *set)
 {
 	while (turn_has_time(&set->home->budget)) {
-		if (cq_poll(set) == 0 && !completions_left(set))
+		if (set->read.left)
+			completions_go_on(set);
+		else if (cq_read(set) == 0)
 			return true;
 	}
 	return false;

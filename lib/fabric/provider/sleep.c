@@ -35,7 +35,7 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 	const struct plx_watch_ops *ops = set->fids.watch_ops;
 	struct fid *both[] = {&set->fids.cq->fid, &set->fids.eq->fid};
 
-	if (completions_left(set))
+	if (set->read.left)
 		return -EAGAIN;
 	if (fi_trywait(set->fids.fabric, both, 2)) {
 		set->eq_due = true;

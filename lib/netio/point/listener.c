@@ -56,6 +56,18 @@ static const char *on_received(struct accepted *accepted, struct plx_buf *messag
 	return intake_take(&((struct receiver *)accepted)->intake, message);
 }
 
+static void on_went_on(struct intake *intake, const char *wrong)
+{
+	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
+
+	if (wrong)
+		accepted_fail(&receiver->accepted, wrong);
+	if (receiver->accepted.session.link || intake->held_count)
+		return;
+	receiver_listener(receiver)->ended--;
+	plx_accepted_finish(&receiver->accepted.session);
+}
+
 /* Connections --------------------------------------------------------------------------------- */
 
 /* Return whether one more connection may be accepted: a peer that repeatedly connects, sends and
@@ -94,10 +106,11 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 	}
 	receiver->intake = (struct intake){
 		.give = listener->queue ? give_first_to_queue : give_to_callback,
+		.went_on = on_went_on,
+		.outlives_link = listener->queue,
 		.message_max = listener->acceptor.message_max,
 		/* The link's buffers, plus long messages that hold back its credit. */
 		.held_max = 2 * listener->link.rx_buf_count,
-		.holding = &listener->holding,
 	};
 	return (struct plx_session *)receiver;
 }
@@ -108,6 +121,7 @@ static void on_opened(struct plx_session *session)
 	struct accepted *accepted = &receiver->accepted;
 
 	accepted_note_open(accepted);
+	intake_open(&receiver->intake, session->link);
 	receiver->intake.source = accepted->id;
 	receiver->pub = (struct netio_recv_socket){
 		.listen_socket = socket_of(receiver),
@@ -206,37 +220,12 @@ static const struct acceptor_owner owner = {
 
 static int poll_queue(void *arg, uint64_t now_ns)
 {
-	struct netio_listener *listener = arg;
-	struct plx_session *it, *next;
-	int work = 0;
-
-	queue_wake_if_pushed(listener->queue);
-	if (plx_likely(listener->holding == 0))
-		return 0;
-	LIST_FOREACH_SAFE (it, &listener->acceptor.session.links, links, next) {
-		struct intake *intake = &((struct receiver *)it)->intake;
-		uint64_t before = listener->queue->pushed;
-		const char *wrong = intake_go_on(intake);
-
-		if (wrong)
-			accepted_fail((struct accepted *)it, wrong);
-		work += (int)(listener->queue->pushed - before);
-		if (!it->link && intake->held_count == 0) {
-			listener->ended--;
-			if (!plx_accepted_finish(it))
-				break;
-		}
-	}
-	return work;
+	queue_wake_if_pushed(((struct netio_listener *)arg)->queue);
+	return 0;
 }
 
-/* Napping is needed because the taker does not signal when it has made room. */
-static int arm_held(void *arg, struct plx_sleep *sleep)
+static int arm_queue(void *arg, struct plx_sleep *sleep)
 {
-	const struct netio_listener *listener = arg;
-
-	if (listener->holding)
-		plx_sleep_nap(sleep);
 	return 0;
 }
 
@@ -256,7 +245,7 @@ static int add_queue(struct netio_listener *listener)
 		queue_destroy(listener->queue);
 		return rc;
 	}
-	plx_poller_set_arm(listener->poller, arm_held);
+	plx_poller_set_arm(listener->poller, arm_queue);
 	plx_poller_set_leave(listener->poller, on_leave);
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages: sent as a copy or by reference, and received. */
-#include "fabric_internal.h"
 #include "point.h"
 
 int message_refuse(size_t count, uint64_t message_max)
@@ -171,14 +170,16 @@ int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
 		     ?: link_check_window(page_max, count);
 }
 
-static const char no_room[] = "there is no room"; /* not an error: the rest is held */
+/* Not an error: the rest is held, because there is no room, or the turn is over. */
+static const char later[] = "later";
 
-/* Deliver entries from intake->at. Return: NULL; no_room, and that is where to continue; the error
- * as text. */
+/* Give entries from intake->at. Return: NULL; later, and that is where to continue; the error as
+ * text. */
 static const char *take_entries(struct intake *intake, struct plx_buf *buf)
 {
 	const uint8_t *at = intake->at, *end = buf->data + buf->len;
 	struct netio_msg msg = {.source = intake->source, .buf = buf};
+	struct turn *turn = intake->turn;
 	struct wire_entry entry;
 
 	while (at != end) {
@@ -194,7 +195,11 @@ static const char *take_entries(struct intake *intake, struct plx_buf *buf)
 		msg.len = entry.length;
 		msg.tag = entry.tag;
 		if (plx_unlikely(!intake->give(intake, &msg)))
-			return no_room;
+			return later;
+		if (plx_unlikely(!turn_goes_on(turn)) && at != end) {
+			intake->at = at;
+			return later;
+		}
 	}
 	return NULL;
 }
@@ -207,21 +212,24 @@ static const char *take_message(struct intake *intake, struct plx_buf *buf)
 	if (plx_unlikely(wrong != NULL))
 		return wrong;
 	msg.source = intake->source;
-	return intake->give(intake, &msg) ? NULL : no_room;
+	return intake->give(intake, &msg) ? NULL : later;
 }
 
 /* Start or continue a message of the link. */
 static const char *take(struct intake *intake, struct plx_buf *buf)
 {
+	uint8_t kind = buf->len ? buf->data[0] : 0;
 	struct wire_gap gap;
 	const char *wrong;
 
 	if (intake->at)
 		return take_entries(intake, buf);
-	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE))
-		return "what is neither a message nor a page";
-	if (buf->data[0] == WIRE_MESSAGE)
+	if (kind == WIRE_MESSAGE)
 		return take_message(intake, buf);
+	if (kind == WIRE_ANSWER && intake->answer)
+		return intake->answer(intake, buf);
+	if (kind != WIRE_PAGE)
+		return "what is neither a message nor a page";
 	wrong = wire_page_read(buf->data, buf->len, &gap);
 	if (wrong)
 		return wrong;
@@ -234,29 +242,6 @@ static const char *take(struct intake *intake, struct plx_buf *buf)
 	return take_entries(intake, buf);
 }
 
-/* The link limits how many messages its user may keep, and so how many are held. */
-static const char *hold(struct intake *intake, struct plx_buf *message)
-{
-	if (intake->held_count == intake->held_max)
-		return "more than it was granted";
-	*(intake->held_count ? intake->held_end : &intake->held) = plx_buf_ref(message);
-	intake->held_end = &message->next;
-	if (intake->held_count++ == 0)
-		(*intake->holding)++;
-	return NULL;
-}
-
-const char *intake_take(struct intake *intake, struct plx_buf *message)
-{
-	const char *wrong = no_room;
-
-	if (plx_likely(intake->held_count == 0)) {
-		intake->at = NULL;
-		wrong = take(intake, message);
-	}
-	return plx_unlikely(wrong == no_room) ? hold(intake, message) : wrong;
-}
-
 static void let_go_of_first(struct intake *intake)
 {
 	struct plx_buf *first = intake->held;
@@ -266,23 +251,97 @@ static void let_go_of_first(struct intake *intake)
 	first->next = NULL;
 	plx_buf_unref(first);
 	if (--intake->held_count == 0)
-		(*intake->holding)--;
+		turn_end(&intake->rest);
 }
 
-const char *intake_go_on(struct intake *intake)
-{
-	const char *wrong = NULL;
+/* The first message that the intake holds, being taken. */
+struct taking {
+	struct intake *intake;
+	struct plx_buf *buf;
+	bool done; /* else a C++ callback has thrown */
+};
 
-	while (!wrong && intake->held_count) {
-		wrong = take(intake, intake->held);
-		if (wrong != no_room)
-			let_go_of_first(intake);
+/* The message whose callback has thrown does not come again. */
+static void skip(struct intake *intake, const struct plx_buf *page)
+{
+	struct wire_entry entry;
+
+	if (!intake->at || wire_entry_read(&intake->at, page->data + page->len, &entry))
+		let_go_of_first(intake);
+}
+
+static void stop_taking(struct taking *taking)
+{
+	if (!taking->done && taking->intake->held_count)
+		skip(taking->intake, taking->buf);
+	plx_buf_unref(taking->buf);
+}
+
+/* A callback may drop what the intake holds: the reference keeps the message meanwhile. */
+static const char *take_held(struct intake *intake)
+{
+	struct taking now PLX_CLEANUP(stop_taking) = {intake, plx_buf_ref(intake->held), false};
+	const char *wrong = take(intake, now.buf);
+
+	now.done = true;
+	if (wrong != later && intake->held_count)
+		let_go_of_first(intake);
+	return wrong;
+}
+
+static int go_on(struct turn_rest *rest)
+{
+	struct intake *intake = plx_container_of(rest, struct intake, rest);
+	const char *wrong;
+	int work = 0;
+
+	do {
+		const uint8_t *before = intake->at;
+
+		wrong = take_held(intake);
+		work += wrong != later || intake->at != before;
+	} while (!wrong && intake->held_count && turn_goes_on(intake->turn));
+	intake->went_on(intake, wrong == later ? NULL : wrong);
+	return work;
+}
+
+/* The link limits how many messages its user may keep, and so how many are held. */
+static const char *hold(struct intake *intake, struct plx_buf *message)
+{
+	if (intake->dropped)
+		return NULL;
+	if (intake->held_count == intake->held_max)
+		return "more than it was granted";
+	*(intake->held_count ? intake->held_end : &intake->held) = plx_buf_ref(message);
+	intake->held_end = &message->next;
+	if (intake->held_count++ == 0) {
+		intake->rest.go_on = go_on;
+		turn_wait(&intake->rest, intake->link, !intake->outlives_link);
 	}
-	return wrong == no_room ? NULL : wrong;
+	return NULL;
+}
+
+void intake_open(struct intake *intake, struct plx_link *link)
+{
+	intake->link = link;
+	intake->turn = turn_of(link);
+	intake->dropped = false;
+}
+
+const char *intake_take(struct intake *intake, struct plx_buf *message)
+{
+	const char *wrong = later;
+
+	if (plx_likely(intake->held_count == 0)) {
+		intake->at = NULL;
+		wrong = take(intake, message);
+	}
+	return plx_unlikely(wrong == later) ? hold(intake, message) : wrong;
 }
 
 void intake_drop(struct intake *intake)
 {
+	intake->dropped = true;
 	while (intake->held_count)
 		let_go_of_first(intake);
 }

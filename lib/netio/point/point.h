@@ -15,6 +15,7 @@
 #ifndef NETIO_POINT_H
 #define NETIO_POINT_H
 
+#include "fabric_internal.h"
 #include "netio_priv.h"
 #include "netio_wire.h"
 
@@ -69,6 +70,10 @@ static inline int message_measure(const struct iovec *iov, size_t count, uint64_
 {
 	uint64_t length = 0;
 
+	if (plx_likely(count == 1 && iov->iov_len <= message_max)) {
+		*length_out = iov->iov_len;
+		return 0;
+	}
 	*length_out = 0;
 	if (plx_unlikely(count > NETIO_IOV_MAX))
 		return message_refuse(count, message_max);
@@ -120,25 +125,33 @@ struct intake {
 	bool (*give)(struct intake *intake, const struct netio_msg *msg);
 	/* The next messages were not sent. NULL: a gap is a protocol error. */
 	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
+	/* What is neither a message nor a page. NULL: a protocol error. */
+	const char *(*answer)(struct intake *intake, const struct plx_buf *message);
+	/* After it took some of what it held. wrong: as intake_take. Last: may free the intake. */
+	void (*went_on)(struct intake *intake, const char *wrong);
+	bool dropped;         /* takes nothing more */
+	bool outlives_link;   /* what it holds may be taken after on_close of its link */
 	uint64_t source;      /* netio_msg.source */
 	uint64_t message_max; /* the longest accepted */
+	struct plx_link *link;
+	struct turn *turn; /* of its lcore */
 	const uint8_t *at; /* next entry of the page being taken; NULL: not begun, or a message */
 
-	/* Messages of the link without room: a chain. held_max: 0 if give never fails. */
+	/* Messages that the turn had no time for, or that found no room: a chain. */
 	struct plx_buf *held, **held_end;
 	uint32_t held_count, held_max;
-	uint32_t *holding; /* counts intakes that hold messages */
+	struct turn_rest rest; /* waits while it holds messages */
 };
 
 /* Check the sizes of a link's buffers, 0: the default, and set them, so that pages and messages
  * that fit into a buffer arrive in one piece. Return: 0; -EINVAL. */
 int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
 		       struct plx_link_attr *attr);
-/* Give the message, and hold what finds no room. Return: NULL; the error as constant text. */
+void intake_open(struct intake *intake, struct plx_link *link);
+/* Give the message, and hold the rest if the turn is over or there is no room. Return: NULL; the
+ * error as constant text. */
 const char *intake_take(struct intake *intake, struct plx_buf *message);
-/* Retry held messages. Return: as intake_take. */
-const char *intake_go_on(struct intake *intake);
-/* Drop held messages. */
+/* Drop held messages, and take no more. */
 void intake_drop(struct intake *intake);
 
 /* Callbacks ----------------------------------------------------------------------------------- */

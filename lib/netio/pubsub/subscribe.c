@@ -58,22 +58,39 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	};
 
 	publisher->number = gap.last;
+	if (!socket)
+		return;
 	socket->core->stats.gaps++;
 	socket->core->stats.missed[__builtin_ctz(reasons)] += count;
 	CALL_USER(socket, cb_gap, &publisher->pub, &gap);
 }
 
-static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
+static const char *answer(struct intake *intake, const struct plx_buf *message)
 {
-	struct publisher *publisher = (struct publisher *)connection;
-	const char *wrong;
+	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
+	const char *wrong = publisher_handle_answers(publisher, message);
 
-	if (message->len == 0 || message->data[0] != WIRE_ANSWER)
-		return intake_take(&publisher->intake, message);
-	wrong = publisher_handle_answers(publisher, message);
 	if (!wrong)
 		close_if_unused(publisher);
 	return wrong;
+}
+
+static void on_went_on(struct intake *intake, const char *wrong)
+{
+	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
+
+	if (wrong)
+		plx_connector_fail(&publisher->connection.session, PLX_LINK_PROTOCOL, wrong);
+}
+
+static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
+{
+	return intake_take(&((struct publisher *)connection)->intake, message);
+}
+
+static void on_failed(struct plx_session *session)
+{
+	intake_drop(&((struct publisher *)session)->intake);
 }
 
 DEFINE_NOTIFY(netio_subscribe_socket)
@@ -82,6 +99,7 @@ static void on_opened(struct plx_connector *session)
 {
 	struct publisher *publisher = (struct publisher *)session;
 
+	intake_open(&publisher->intake, session->base.link);
 	publisher->pub.provider = plx_link_provider(session->link);
 	publisher_send_requests(publisher);
 	notify_opened(session);
@@ -128,7 +146,7 @@ static void on_free(struct plx_connector *session)
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = on_closed, .ended = on_ended,
-		    .free = on_free},
+		    .free = on_free, .base.failed = on_failed},
 	.role = WIRE_SUBSCRIBER,
 	.suspect = notify_suspect,
 	.received = on_received,
@@ -151,8 +169,11 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 	publisher->intake = (struct intake){
 		.give = give,
 		.miss = miss,
+		.answer = answer,
+		.went_on = on_went_on,
 		.source = publisher->connection.source,
 		.message_max = publisher->connection.accepted_max,
+		.held_max = 2 * core->hub.attr.session.link.rx_buf_count,
 	};
 	TAILQ_INIT(&publisher->to_request);
 	TAILQ_INIT(&publisher->to_end);

@@ -160,8 +160,6 @@ void client_deliver(struct plx_task *task, void *arg)
 	const struct call *last, *call;
 
 	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
-	for (uint32_t i = 0; i < client->channel_count; i++)
-		channel_receive_rests(&client->channels[i]);
 	last = last_completed(client); /* later ones wait for the next turn */
 	call = NULL;
 	while (call != last && (call = deliver_first(client)))

@@ -103,36 +103,34 @@ static inline void fetch_call(struct plx_rpc_client *client, const struct plx_bu
 		call_prefetch(client, le64toh(header->call));
 }
 
-/* The rest of a batch whose callback threw. */
+/* The rest of a batch that the turn had no time for, or whose callback threw. */
 struct rest {
 	STAILQ_ENTRY(rest) link;
-	struct channel *channel;
 	struct plx_buf *message;
 	size_t offset; /* of the next record */
 };
 
-/* A C++ callback threw: deliver the rest of the batch from the loop. It may be empty: receive_batch
- * also has work at the end of a batch. */
-static PLX_NOINLINE void keep_rest(struct channel *channel, struct plx_buf *message, size_t offset)
+/* Deliver the rest of the batch in the next turns. It may be empty: receive_batch also has work at
+ * the end of a batch. */
+static PLX_NOINLINE void keep_rest(struct channel *channel, struct plx_buf *message, size_t offset,
+				   bool is_oldest)
 {
+	struct plx_link *link = channel->session.base.link;
 	struct rest *rest;
 
-	if (channel->client->ended) /* by the callback: the task must not run again */
-		return;
-	plx_task_schedule(&channel->client->deliver);
-	if (!channel_is_up(channel))
+	if (channel->client->ended || !channel_is_up(channel)) /* since a callback */
 		return;
 	rest = malloc(sizeof(*rest));
 	if (!rest) {
 		reject(channel, "there is no memory for the rest of its replies");
 		return;
 	}
-	*rest = (struct rest){
-		.channel = channel, .message = plx_buf_ref(message), .offset = offset};
-	if (channel->skip_bytes) /* of a rest, which is the oldest still */
+	*rest = (struct rest){.message = plx_buf_ref(message), .offset = offset};
+	if (is_oldest)
 		STAILQ_INSERT_HEAD(&channel->rests, rest, link);
 	else
 		STAILQ_INSERT_TAIL(&channel->rests, rest, link);
+	turn_wait(&channel->later, link, true);
 }
 
 /* A batch being received. */
@@ -140,19 +138,21 @@ struct batch {
 	struct channel *channel; /* NULL: done */
 	struct plx_buf *message;
 	size_t offset; /* of the next record */
+	bool is_rest;
 };
 
 /* Passes no address: the batch stays in registers. */
 static inline PLX_ALWAYS_INLINE void stop_receiving(const struct batch *batch)
 {
 	if (plx_unlikely(batch->channel != NULL))
-		keep_rest(batch->channel, batch->message, batch->offset);
+		keep_rest(batch->channel, batch->message, batch->offset, batch->is_rest);
 }
 
-static inline PLX_ALWAYS_INLINE void receive_batch(struct channel *channel, struct plx_buf *message)
+static PLX_NOINLINE void receive_batch(struct channel *channel, struct plx_buf *message,
+				       size_t offset, bool is_rest)
 {
 	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(channel->client);
-	struct batch batch PLX_CLEANUP(stop_receiving) = {channel, message, channel->skip_bytes};
+	struct batch batch PLX_CLEANUP(stop_receiving) = {channel, message, offset, is_rest};
 	struct rpc_record record;
 	const char *wrong;
 
@@ -161,6 +161,8 @@ static inline PLX_ALWAYS_INLINE void receive_batch(struct channel *channel, stru
 		wrong = handle_record(channel, &record, message);
 		if (plx_unlikely(wrong != NULL))
 			break;
+		if (plx_unlikely(!turn_goes_on(channel->turn)) && batch.offset < message->len)
+			return;
 	}
 	batch.channel = NULL;
 	if (plx_unlikely(wrong != NULL))
@@ -183,6 +185,7 @@ void channel_drop_rests(struct channel *channel)
 		plx_buf_unref(first->message);
 		free(first);
 	}
+	turn_end(&channel->later);
 }
 
 /* The link ---------------------------------------------------------------------------------- */
@@ -204,6 +207,7 @@ static void on_opened(struct plx_connector *session)
 
 	rpc_peer_greeting(session->link, RPC_SERVER, &greeting); /* checked in on_hello */
 	rpc_tx_init(&channel->tx, session->link);
+	channel->turn = turn_of(session->link);
 	if (greeting.identity != channel->identity)
 		saved_fail_retries(channel);
 	channel->identity = greeting.identity;
@@ -218,28 +222,41 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct channel *channel = user;
 
-	if (plx_likely(channel && channel_is_up(channel)))
-		receive_batch(channel, message);
+	if (plx_unlikely(!channel || !channel_is_up(channel)))
+		return;
+	if (plx_unlikely(!STAILQ_EMPTY(&channel->rests)))
+		keep_rest(channel, message, 0, false);
+	else
+		receive_batch(channel, message, 0, false);
 }
 
 static void received_rest(struct rest *rest)
 {
 	plx_buf_unref(rest->message);
-	rest->channel->skip_bytes = 0;
 }
 
-void channel_receive_rests(struct channel *channel)
+static void receive_first_rest(struct channel *channel)
 {
-	struct rest *first;
+	struct rest *first = STAILQ_FIRST(&channel->rests);
+	struct rest rest PLX_CLEANUP(received_rest) = *first;
 
-	while ((first = STAILQ_FIRST(&channel->rests))) {
-		struct rest rest PLX_CLEANUP(received_rest) = *first;
+	STAILQ_REMOVE_HEAD(&channel->rests, link);
+	free(first);
+	if (channel_is_up(channel))
+		receive_batch(channel, rest.message, rest.offset, true);
+}
 
-		STAILQ_REMOVE_HEAD(&channel->rests, link);
-		free(first);
-		channel->skip_bytes = rest.offset;
-		on_message(NULL, rest.message, channel);
-	}
+static int receive_rests(struct turn_rest *later)
+{
+	struct channel *channel = plx_container_of(later, struct channel, later);
+	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(channel->client);
+	int work = 0;
+
+	for (; !STAILQ_EMPTY(&channel->rests) && !turn_is_over(channel->turn); work++)
+		receive_first_rest(channel);
+	if (STAILQ_EMPTY(&channel->rests))
+		turn_end(later);
+	return work;
 }
 
 static void on_writable(struct plx_link *link, void *user)
@@ -303,6 +320,7 @@ int client_add_channel(struct plx_rpc_client *client, const struct plx_connector
 	channel->client = client;
 	TAILQ_INIT(&channel->retries);
 	STAILQ_INIT(&channel->rests);
+	channel->later.go_on = receive_rests;
 	rpc_describe_link(&attr.link, &events, client->attr.reply_max,
 			  (struct rpc_greeting){
 				  .role = RPC_CLIENT,

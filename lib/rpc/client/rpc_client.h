@@ -110,8 +110,9 @@ struct channel {
 	uint64_t identity;         /* of the last service; 0: none yet */
 	uint64_t key_ns;           /* how long that service remembers keys */
 	struct saved_list retries; /* requests with keys, sent to that service on lost links */
-	size_t skip_bytes;         /* of the batch being received, else 0 */
-	STAILQ_HEAD(, rest) rests; /* of batches whose callback threw */
+	struct turn *turn;         /* of its lcore */
+	struct turn_rest later;    /* delivers `rests` */
+	STAILQ_HEAD(, rest) rests; /* of batches, oldest first */
 	struct rpc_tx tx;          /* long, so last */
 };
 
@@ -186,8 +187,7 @@ void channel_note_success(struct channel *channel);
 int client_add_channel(struct plx_rpc_client *client, const struct plx_connector_attr *session,
 		       const char *address);
 void channel_check_drain(struct channel *channel);
-/* What was received before a C++ callback threw: deliver it, or drop it. */
-void channel_receive_rests(struct channel *channel);
+/* Drop what was received and not delivered. */
 void channel_drop_rests(struct channel *channel);
 
 /* The service has accepted the link, and this side is not closing it. */

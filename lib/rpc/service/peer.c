@@ -126,7 +126,7 @@ static struct plx_session *on_create(struct plx_acceptor *acceptor)
 		return NULL;
 	peer->local = local;
 	STAILQ_INIT(&peer->backlog);
-	plx_task_init(&peer->serve, turns_serve, peer);
+	peer->rest.go_on = turns_go_on;
 	plx_timer_init(&peer->timer, on_timer, peer);
 	plx_timer_set_lax(&peer->timer, true);
 	counter_add(&local->counts.clients, 1);
@@ -140,6 +140,7 @@ static void on_opened(struct plx_session *session)
 
 	rpc_peer_greeting(session->link, RPC_CLIENT, &greeting); /* checked in on_hello */
 	rpc_tx_init(&peer->tx, session->link);
+	peer->turn = turn_of(session->link);
 	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(session->link, greeting.payload_max);
 	if (peer->local->service->is_self_test_only)

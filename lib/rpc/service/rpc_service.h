@@ -146,7 +146,8 @@ struct backlog {
 struct peer {
 	struct plx_session session; /* first */
 	struct service_local *local;
-	struct plx_task serve; /* serves the backlog */
+	struct turn *turn;     /* of its lcore */
+	struct turn_rest rest; /* the backlog, unless it is held up */
 	bool paused;           /* until its timer fires */
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, from its HELLO */
@@ -228,8 +229,8 @@ void peer_drain(struct peer *peer);
 /* A message arrived: serve it within this turn's limits. */
 void turns_receive(struct peer *peer, struct plx_buf *message);
 /* Serve the backlog within this turn's limits. */
-void turns_serve(struct plx_task *task, void *arg);
-/* Schedule the backlog if nothing holds it up. */
+int turns_go_on(struct turn_rest *rest);
+/* Serve the backlog in the next turns if nothing holds it up. */
 void turns_resume(struct peer *peer);
 /* Drop the backlog. */
 void turns_clear(struct peer *peer);

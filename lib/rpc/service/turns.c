@@ -55,7 +55,9 @@ static void backlog_free(struct backlog *backlog)
 void turns_resume(struct peer *peer)
 {
 	if (!STAILQ_EMPTY(&peer->backlog) && !rpc_tx_is_full(&peer->tx) && !peer->paused)
-		plx_task_schedule(&peer->serve);
+		turn_wait(&peer->rest, peer->session.link, false);
+	else
+		turn_end(&peer->rest);
 }
 
 /* It is the oldest still. */
@@ -122,30 +124,34 @@ static void serve(struct peer *peer, struct plx_buf *message, size_t offset, str
 	peer->local->message = message;
 	before = peer->turn_count;
 	while (plx_likely(!wrong && may_serve(peer)) &&
-	       rpc_record_next(message->data, message->len, &serving.offset, &record, &wrong))
+	       rpc_record_next(message->data, message->len, &serving.offset, &record, &wrong)) {
 		wrong = serve_record(peer, &record);
+		if (plx_unlikely(!turn_goes_on(peer->turn)))
+			break;
+	}
 	if (plx_unlikely(wrong != NULL))
 		peer_reject(peer, wrong);
 	if (plx_unlikely(peer->local->service->is_self_test_only))
 		selftest_charge(peer, peer->turn_count - before);
 }
 
-void turns_serve(struct plx_task *task, void *arg)
+int turns_go_on(struct turn_rest *rest)
 {
-	struct peer *peer = arg;
+	struct peer *peer = plx_container_of(rest, struct peer, rest);
+	int work = 0;
 
-	plx_task_schedule(task); /* for the rest, if a C++ handler throws */
 	begin_turn(peer);
-	while (!STAILQ_EMPTY(&peer->backlog) && may_serve(peer)) {
+	for (; !STAILQ_EMPTY(&peer->backlog) && may_serve(peer) && !turn_is_over(peer->turn);
+	     work++) {
 		struct backlog *first = take_first(peer);
 
 		peer->arrived_ns = first->arrived_ns;
 		serve(peer, first->message, first->offset, first);
 	}
 	rpc_tx_flush(&peer->tx);
-	plx_task_cancel(task);
 	/* on_writable or the timer resumes a client that is held up. */
 	turns_resume(peer);
+	return work;
 }
 
 /* A long message must be a single record. Return: NULL, or the error as text. */
@@ -200,5 +206,5 @@ void turns_clear(struct peer *peer)
 {
 	while (!STAILQ_EMPTY(&peer->backlog))
 		backlog_free(take_first(peer));
-	plx_task_cancel(&peer->serve);
+	turn_end(&peer->rest);
 }

@@ -49,6 +49,7 @@ TEST(every_setting_is_read)
 			  "idle = \"0:event,1:poll\";\n"
 			  "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
 			  "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
+			  "turn_max = \"7\"; turn_time = \"1ms\"; "
 			  "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
 			  "handshakes_max = \"3\"; heartbeat = \"off\"; "
 			  "dead_after_max = \"2min\"; descriptors = \"keep\";\n"
@@ -66,6 +67,8 @@ TEST(every_setting_is_read)
 	assert_true(conf.require_rdma);
 	assert_int_equal(conf.receive_bytes, 64 << 20);
 	assert_int_equal(conf.partial_bytes, 2 << 20);
+	assert_int_equal(conf.turn_max, 7);
+	assert_int_equal(conf.turn_ns, PLX_NS_PER_MS);
 	assert_int_equal(conf.admission.links_max, 5);
 	assert_int_equal(conf.admission.links_per_host_max, 4);
 	assert_int_equal(conf.admission.accepts_per_s, PLX_NO_LIMIT);
@@ -155,7 +158,7 @@ TEST(bad_content_is_reported_with_its_line)
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
 		 "lane_slots, "
 		 "idle, socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
-		 "partial_mem, links_max, links_per_host, accepts_per_s, handshakes_max, "
+		 "partial_mem, turn_max, turn_time, links_max, links_per_host, accepts_per_s, handshakes_max, "
 		 "heartbeat, dead_after_max, "
 		 "self_test, log_level, descriptors"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},

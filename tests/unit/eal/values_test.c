@@ -195,6 +195,16 @@ TEST(the_memory_of_links_has_bounds)
 	ASSERT_REFUSED(OPT_PARTIAL_MEM, {"1K", "partial-mem 1K: out of range; give 1M to 1T"});
 }
 
+TEST(a_turn_has_a_budget)
+{
+	assert_works(set(OPT_TURN_MAX, "64"));
+	assert_int_equal(conf.turn_max, 64);
+	assert_works(set(OPT_TURN_TIME, "20us"));
+	assert_int_equal(conf.turn_ns, 20 * PLX_NS_PER_US);
+	ASSERT_REFUSED(OPT_TURN_MAX, {"0", "turn-max 0: out of range; give 1 to 4294967295"});
+	ASSERT_REFUSED(OPT_TURN_TIME, {"2s", "turn-time 2s: out of range; give 1us to 1s"});
+}
+
 TEST(a_self_test_has_a_rate)
 {
 	assert_works(set(OPT_SELF_TEST, "1"));
