@@ -44,8 +44,8 @@ static inline PLX_ALWAYS_INLINE bool turn_goes_on(struct turn *turn)
 	return plx_likely(--turn->burst) || turn_look(turn);
 }
 
-/* The rest of a receiver's input, inside a message. Receivers with a rest and completion queues take
- * turns. Zeroed: it has none. */
+/* The rest of a receiver's input, inside a message. Receivers with a rest and completion queues
+ * take turns. Zeroed: it has none. */
 struct turn_rest {
 	/* Handle some of it: at least one message, then as turn_goes_on says. Call turn_end when
 	 * nothing is left. Return: how much was done, for the loop. */

@@ -31,8 +31,7 @@ static struct plx_fabric_lcore *home_of(struct turn *turn)
 void turn_home_init(struct plx_fabric_lcore *home)
 {
 	TAILQ_INIT(&home->receivers);
-	home->budget = (struct turn){
-		.burst = 1, .given = 1, .pace = pace_max, .over = UINT64_MAX};
+	home->budget = (struct turn){.burst = 1, .given = 1, .pace = pace_max, .over = UINT64_MAX};
 }
 
 struct turn *turn_of(const struct plx_link *link)

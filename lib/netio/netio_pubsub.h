@@ -57,6 +57,11 @@ enum netio_gap_reason {
 	NETIO_GAP_DISCONNECTED, /**< by policy: the connection closes */
 	NETIO_GAP_TOO_BIG,      /**< above the subscriber's maximum, or too long for the pages */
 	NETIO_GAP_GIVEN_UP,     /**< it had no room, and they were not published again */
+	NETIO_GAP_LOST,         /**< its connection was lost: what was under way, and what was
+				     published until it was back */
+	NETIO_GAP_UNKNOWN,      /**< a publisher that does not know what it missed, because it
+				     has restarted, or the subscriber was away for too long. Alone,
+				     and first and last are 0 */
 	NETIO_GAP_REASON_COUNT,
 };
 
@@ -66,7 +71,7 @@ enum netio_gap_reason {
 /** "dropped as new", "dropped as old", "conflated", ... */
 const char *netio_gap_reason_name(enum netio_gap_reason reason);
 
-#define NETIO_GAP_TEXT_BYTES 96 /**< room for the names of all reasons */
+#define NETIO_GAP_TEXT_BYTES 128 /**< room for the names of all reasons */
 
 /** Format a set: "dropped as new, conflated". Return: out. */
 const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES]);
@@ -150,6 +155,9 @@ struct netio_subscription_cache {
 	uint32_t count;
 	uint64_t to[8][3];
 };
+
+#define NETIO_ABSENT_NS  (60 * PLX_NS_PER_S)
+#define NETIO_ABSENT_MAX 1024
 
 /** Flag for publishing: this is the message that last got AGAIN or PARTIAL. It goes to the
  * subscribers that missed it and still want it. One that the socket forgot is published as new. */
@@ -267,10 +275,14 @@ struct netio_publish_stats {
 	uint64_t no_subscribers; /**< messages without a subscription */
 	uint64_t too_big;        /**< copies missed because they exceed the subscriber's maximum */
 	uint64_t given_up;       /**< copies that subscribers missed because the message was not
-				      published again, or memory was short */
+				      published again, they went away first, or memory was short */
 	uint64_t lost;           /**< copies in pages not sent when a connection ended */
 	uint64_t dropped_new, dropped_old, conflated; /**< copies, by policy */
 	uint64_t disconnected; /**< copies lost with their subscribers, by policy */
+	uint64_t lost_told;    /**< messages that came in gaps to subscribers whose connection had
+				    been lost */
+	uint32_t absent;       /**< subscribers whose connection was lost, and for which the
+				    publisher still counts what they miss */
 	uint64_t requests;     /**< to subscribe and unsubscribe */
 	uint64_t refused;      /**< refused requests */
 	uint32_t subscribers, subscriptions;
@@ -296,11 +308,19 @@ struct netio_publisher {
 	uint64_t id;          /**< counts from 1; netio_msg.source of its messages */
 	const char *address;  /**< "host:port", as the user gave it */
 	const char *provider; /**< as netio_recv_socket.provider; "" while not connected */
+	uint64_t incarnation; /**< random; another one after the publisher has restarted. 0: it has
+				   not been connected, or is of an older version */
+	uint64_t started_ns;  /**< when its publish socket was set up: CLOCK_REALTIME of its host */
 	void *data;           /**< the user's */
 };
 
-/** Messages that a publisher did not send. Numbers start at 1 on each connection and count sent
- * and missed messages in publishing order. For conflated messages only the count has a meaning. */
+/** Messages that a subscriber misses. Numbers count messages received and missed, in publishing
+ * order, from 1 with each incarnation of the publisher, over all connections to it. For conflated
+ * messages only the count has a meaning.
+ *
+ * A publisher remembers a subscriber whose connection was lost for NETIO_ABSENT_NS, and the last
+ * NETIO_ABSENT_MAX of them. If it comes back, a gap (NETIO_GAP_LOST) says exactly what it missed;
+ * otherwise one gap is NETIO_GAP_UNKNOWN, before the first message. */
 struct netio_gap {
 	uint64_t first, last;
 	uint32_t reasons; /**< NETIO_GAP_BIT of each reason; adjacent gaps are merged */

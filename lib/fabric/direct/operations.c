@@ -280,7 +280,8 @@ void get_done(struct plx_op *op, int status)
 		if (op->bounced && end)
 			memcpy(end, op->bounced->data, op->sink.bytes);
 		link->stats.bytes_got += op->sink.bytes;
-		liveness_heard(link, link->home->turn_ns); /* a get's data may overtake heartbeats */
+		liveness_heard(link,
+			       link->home->turn_ns); /* a get's data may overtake heartbeats */
 	}
 	leave_sink(op);
 	tx_finished(link, buf, op->sent, op->sent_arg, status);

@@ -130,8 +130,13 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 		return netio_logged(rc);
 	attr->link.events = &events;
 	attr->link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
-	wire_greet(&attr->link, WIRE_WELCOME, owner_of(&acceptor->session)->role,
-		   acceptor->message_max);
+	wire_greet(&attr->link, &(struct wire_greeting){
+					.type = WIRE_WELCOME,
+					.role = (uint8_t)owner_of(&acceptor->session)->role,
+					.message_max = acceptor->message_max,
+					.incarnation = acceptor->incarnation,
+					.started_ns = acceptor->started_ns,
+				});
 	spread_listen(acceptor, attr);
 	return netio_logged(
 		plx_acceptor_listen(&acceptor->session, address, attr, &acceptor->listener));

@@ -36,6 +36,7 @@ struct acceptor {
 	struct plx_listener *listener;  /* NULL: not listening */
 	uint64_t message_max;           /* accepted length */
 	uint64_t next_id;
+	uint64_t incarnation, started_ns; /* of a publisher; else 0 */
 	struct plx_log_limit log_limit;
 	char provider[64];
 };

@@ -103,7 +103,9 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 	LIST_INSERT_HEAD(&evloop->connections, connection, link);
 	session.link.provider = attr->provider;
 	session.link.events = owner->credit ? &events_with_credit : &events;
-	wire_greet(&session.link, WIRE_HELLO, owner->role, attr->message_max);
+	wire_greet(&session.link, &(struct wire_greeting){.type = WIRE_HELLO,
+							  .role = (uint8_t)owner->role,
+							  .message_max = attr->message_max});
 	plx_connector_init(&connection->session, &owner->session, &session);
 }
 

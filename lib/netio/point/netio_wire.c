@@ -2,26 +2,32 @@
 #include "netio_wire.h"
 
 /* The wire uses the numbers of the API's enums. */
-#define GAP_REASONS (NETIO_GAP_BIT(NETIO_GAP_REASON_COUNT) - 2)
+#define GAP_REASONS (NETIO_GAP_BIT(NETIO_GAP_LOST + 1) - 2)
 
 #define MAGIC       UINT64_C(0x4f49744e) /* "NtIO" */
 
-void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting)
+uint32_t wire_greeting_write(uint8_t out[WIRE_PUBSUB_BYTES], const struct wire_greeting *greeting)
 {
 	put64(out, greeting->type | (uint64_t)greeting->version_min << 8 |
 			   (uint64_t)greeting->version_max << 16 | (uint64_t)greeting->role << 24 |
 			   MAGIC << 32);
 	put64(out + 8, greeting->message_max);
+	if (!greeting->incarnation && !greeting->id)
+		return WIRE_GREETING_BYTES;
+	put64(out + 16, greeting->incarnation);
+	put64(out + 24, greeting->id);
+	put64(out + 32, greeting->number);
+	return WIRE_PUBSUB_BYTES;
 }
 
-void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
-		uint64_t message_max)
+void wire_greet(struct plx_link_attr *attr, const struct wire_greeting *greeting)
 {
+	struct wire_greeting whole = *greeting;
+
+	whole.version_min = WIRE_VERSION_MIN;
+	whole.version_max = WIRE_VERSION_MAX;
 	attr->protocol = PLX_PROTOCOL_NETIO;
-	attr->hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr->hello,
-			    &(struct wire_greeting){(uint8_t)type, WIRE_VERSION_MIN,
-						    WIRE_VERSION_MAX, (uint8_t)role, message_max});
+	attr->hello_length = wire_greeting_write(attr->hello, &whole);
 }
 
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
@@ -44,6 +50,11 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 		return "the HELLO is of another kind of socket";
 	if (out->message_max < WIRE_MESSAGE_MAX_LEAST || out->message_max > WIRE_MESSAGE_MAX_LIMIT)
 		return "the longest message is out of range";
+	if (size >= WIRE_PUBSUB_BYTES) {
+		out->incarnation = get64(in + 16);
+		out->id = get64(in + 24);
+		out->number = get64(in + 32);
+	}
 	return NULL;
 }
 

@@ -3,7 +3,9 @@
  * greeting, and the start of each message of the link:
  *
  *     greeting   0 type, 1 minimum and 2 maximum version, 3 role, 4 "NtIO",
- *                8 longest message accepted (64 bits)
+ *                8 longest message accepted (64 bits); of publishers and subscribers also
+ *                16 the publisher's incarnation, 24 its start time, or the subscriber's id,
+ *                32 messages of that publisher that the subscriber got or knows it missed
  *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
  *     page       0 type, 1 why and 2 to 7 how many messages were lost before it (48 bits),
  *                8 entries, each at a multiple of 8
@@ -27,6 +29,7 @@
 #define WIRE_VERSION_MAX    3
 
 #define WIRE_GREETING_BYTES 16
+#define WIRE_PUBSUB_BYTES   40 /* of a greeting with the fields of publishers and subscribers */
 #define WIRE_MESSAGE_BYTES  16 /* of the header */
 #define WIRE_PAGE_BYTES     8
 #define WIRE_ENTRY_BYTES    8
@@ -47,13 +50,19 @@ enum wire_role { WIRE_SENDER = 1, WIRE_SUBSCRIBER };
 struct wire_greeting {
 	uint8_t type, version_min, version_max, role;
 	uint64_t message_max;
+	uint64_t incarnation; /* HELLO: that the subscriber knows; 0: none */
+	union {
+		uint64_t started_ns; /* WELCOME: CLOCK_REALTIME */
+		uint64_t id;         /* HELLO: of the subscriber, random; 0: it has none */
+	};
+	uint64_t number; /* HELLO */
 };
 
-void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting);
+/* Return: its length. */
+uint32_t wire_greeting_write(uint8_t out[WIRE_PUBSUB_BYTES], const struct wire_greeting *greeting);
 
-/* Make it the private data of a link's HELLO. */
-void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
-		uint64_t message_max);
+/* Make it the private data of a link's HELLO; its versions are filled in. */
+void wire_greet(struct plx_link_attr *attr, const struct wire_greeting *greeting);
 /* Read that of the peer's HELLO. Return: NULL; or the error as text. */
 const char *wire_peer_greeting(const struct plx_link *link, enum wire_type type,
 			       struct wire_greeting *out);
@@ -184,6 +193,7 @@ enum wire_status {
 	WIRE_TOO_MASKS, /* refused: too many different masks */
 	WIRE_NO_MEMORY, /* refused */
 	WIRE_NO_BLOCK,  /* refused: the policy would block the publisher */
+	WIRE_RESUMED,   /* subscribed, and all that was missed since it was lost is in gaps */
 	WIRE_STATUS_COUNT,
 };
 

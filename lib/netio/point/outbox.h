@@ -98,6 +98,8 @@ struct outbox {
 	uint64_t waiting_bytes;    /* of the waiting pages */
 	uint64_t number;           /* of the newest page; counts from 1 */
 	struct wire_gap gap;       /* for the next page to report */
+	uint64_t alone;            /* messages sent in their own frames */
+	uint64_t not_taken;        /* messages that it missed, and that never were in a page */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: they miss nothing */
 	uint64_t flush_ns;       /* when the page is sent at the latest */
@@ -255,6 +257,13 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
 		return outbox_put_slow(outbox, message);
 	outbox_copy(outbox, message, flags);
 	return NETIO_STATUS_OK;
+}
+
+/* All messages for the peer so far, whether it got them or not. */
+static inline uint64_t outbox_total(const struct outbox *outbox)
+{
+	return outbox->stats.messages + (outbox->page ? outbox->messages : 0) + outbox->alone +
+	       outbox->not_taken + outbox->latest.count;
 }
 
 /* outbox_gap.c -------------------------------------------------------------------------------- */

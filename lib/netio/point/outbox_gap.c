@@ -28,6 +28,7 @@ static void count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_r
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
 {
 	count_missed(outbox, count, reason);
+	outbox->not_taken += count;
 	if (!outbox->is_open)
 		return;
 	outbox_flush(outbox);
@@ -90,6 +91,7 @@ const char *netio_gap_reason_name(enum netio_gap_reason reason)
 		[NETIO_GAP_DISCONNECTED] = "too slow, and disconnected",
 		[NETIO_GAP_TOO_BIG] = "too big",
 		[NETIO_GAP_GIVEN_UP] = "given up",
+		[NETIO_GAP_LOST] = "lost with the connection",
 	};
 
 	return (unsigned)reason < PLX_ARRAY_LEN(names) && names[reason] ? names[reason] : "unknown";

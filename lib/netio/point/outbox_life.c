@@ -140,7 +140,8 @@ void outbox_link_ended(struct outbox *outbox)
 	outbox->is_open = false;
 	outbox->room.wanted = 0;
 	outbox->gap = (struct wire_gap){0};
-	outbox->stats.messages_lost += conflation_clear(&outbox->latest);
+	outbox->stats.messages_lost += outbox->latest.count;
+	outbox->not_taken += conflation_clear(&outbox->latest);
 	if (outbox->page)
 		lose(outbox, outbox_end_page(outbox));
 	while ((note = TAILQ_FIRST(&outbox->waiting))) {

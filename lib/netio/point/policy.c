@@ -238,6 +238,7 @@ static int submit_at_once(struct outbox *outbox, const struct message *message)
 		return NETIO_STATUS_TOO_BIG;
 	if (outbox_is_clear(outbox) && plx_likely(message->count <= NETIO_IOV_MAX)) {
 		rc = message_send_copy(outbox->link, message);
+		outbox->alone += rc == 0;
 		if (rc != NETIO_STATUS_AGAIN)
 			return rc;
 	}

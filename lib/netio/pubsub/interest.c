@@ -184,13 +184,15 @@ static void refused(struct publisher *publisher, struct interest *interest, enum
 	NOTIFY(netio_subscribe_socket, publisher, cb_subscription_refused, &what, why[status]);
 }
 
-static void subscribed(struct publisher *publisher, struct interest *interest)
+static void subscribed(struct publisher *publisher, struct interest *interest, bool is_resumed)
 {
 	struct netio_subscription what = interest->what;
 	bool was_lost = interest->was_lost;
 
 	interest->state = INTEREST_ACTIVE;
 	interest->was_lost = false;
+	if (was_lost && !is_resumed)
+		publisher_note_unknown(publisher);
 	if (was_lost)
 		NOTIFY(netio_subscribe_socket, publisher, cb_subscription_resumed, &what);
 	else
@@ -213,8 +215,8 @@ static const char *handle_answer(struct publisher *publisher, const uint8_t *in)
 		interest->answer_due = false;
 		if (interest->state != INTEREST_REQUESTED) /* already unsubscribed */
 			return NULL;
-		if (answer.status == WIRE_SUBSCRIBED)
-			subscribed(publisher, interest);
+		if (answer.status == WIRE_SUBSCRIBED || answer.status == WIRE_RESUMED)
+			subscribed(publisher, interest, answer.status == WIRE_RESUMED);
 		else
 			refused(publisher, interest, answer.status);
 		return NULL;

@@ -141,7 +141,7 @@ void pending_give_up(struct netio_publish_core *core, struct pending *pending)
 		publication_unref(publication);
 }
 
-void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber)
+void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber)
 {
 	struct pending *pending;
 
@@ -149,7 +149,7 @@ void pending_forget(struct netio_publish_core *core, const struct subscriber *su
 		for (uint32_t i = 0; i < pending->count; i++)
 			if (pending->missing[i].subscriber == subscriber) {
 				pending->missing[i] = pending->missing[--pending->count];
-				core->stats.lost++;
+				outbox_miss(&subscriber->outbox, 1, NETIO_GAP_GIVEN_UP);
 				if (pending->publication && !pending->publication->status)
 					pending->publication->status = -ECONNRESET;
 				break;

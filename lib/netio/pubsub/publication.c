@@ -100,9 +100,11 @@ int publication_send(struct publication *publication, struct outbox *outbox)
 	if (plx_unlikely(rc))
 		return rc;
 	rc = plx_link_send_buf(outbox->link, plx_buf_ref(publication->buf), on_sent, publication);
-	if (rc)
+	if (rc) {
 		plx_buf_unref(publication->buf);
-	else
-		publication->refs++;
-	return rc;
+		return rc;
+	}
+	publication->refs++;
+	outbox->alone++;
+	return 0;
 }

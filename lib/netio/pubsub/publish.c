@@ -27,23 +27,28 @@ void publish_report_room(struct netio_publish_core *core)
 /* Outcomes ------------------------------------------------------------------------------------ */
 
 /* A subscriber has not taken it. Subscribers without room move to the front of `matches`, followed
- * by those for which the message is too long. */
+ * by those for which the message is too long, and by those that are gone. */
 static void note_refusal(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
 {
-	uint32_t missing = outcome->missing;
 	struct match match = matches[index];
+	struct match *first_too_big = matches + outcome->missing;
+	struct match *first_gone = first_too_big + outcome->too_big;
+	struct match *end = first_gone + outcome->gone;
 
 	if (rc == NETIO_STATUS_AGAIN) {
-		matches[missing + outcome->too_big] = matches[missing];
-		matches[missing] = match;
+		*end = *first_gone;
+		*first_gone = *first_too_big;
+		*first_too_big = match;
 		outcome->missing++;
 	} else if (rc == NETIO_STATUS_TOO_BIG) {
-		matches[missing + outcome->too_big] = match;
+		*end = *first_gone;
+		*first_gone = match;
 		outcome->too_big++;
+	} else if (rc == NETIO_STATUS_NOT_CONNECTED) {
+		*end = match;
+		outcome->gone++;
 	} else if (rc == OUTBOX_MISSED) {
 		outcome->missed++;
-	} else if (rc == NETIO_STATUS_NOT_CONNECTED) {
-		outcome->gone++;
 	} else {
 		outbox_miss(&match.subscriber->outbox, 1, NETIO_GAP_GIVEN_UP);
 		if (++outcome->failed == 1)
@@ -57,6 +62,16 @@ static void miss(struct match *matches, uint32_t first, uint32_t count,
 {
 	for (uint32_t i = first; i < first + count; i++)
 		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
+}
+
+/* It goes to no more subscribers: those behind the ones without room miss it. */
+static void miss_rest(struct match *matches, const struct outcome *outcome, netio_tag_t tag)
+{
+	uint32_t first_gone = outcome->missing + outcome->too_big;
+
+	miss(matches, outcome->missing, outcome->too_big, NETIO_GAP_TOO_BIG);
+	for (uint32_t i = first_gone; i < first_gone + outcome->gone; i++)
+		absent_miss(matches[i].subscriber, tag);
 }
 
 /* Remember the subscribers without room; out of memory, they miss the message. */
@@ -151,7 +166,8 @@ static int publish_copy(struct netio_publish_core *core, const struct outgoing *
 
 	match_find(core, outgoing->message.tag, cache);
 	send_to_all(core->matches, core->match_count, outgoing, &outcome);
-	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+	if (plx_unlikely(outcome.too_big | outcome.gone))
+		miss_rest(core->matches, &outcome, outgoing->message.tag);
 	if (plx_unlikely(outcome.missing))
 		remember(core, outgoing, &outcome);
 	return finish(core, &outcome, false);
@@ -171,8 +187,8 @@ static int publish_reference(struct netio_publish_core *core, struct outgoing *o
 		return plx_fail(ENOMEM, "out of memory to publish");
 	send_to_all(core->matches, core->match_count, outgoing, &outcome);
 	if (!outcome.taken && outcome.missing && !outcome.missed)
-		outcome.too_big = 0; /* they are counted when it is published */
-	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
+		outcome.too_big = outcome.gone = 0; /* they are counted when it is published */
+	miss_rest(core->matches, &outcome, outgoing->message.tag);
 	if (!outcome.taken && !outcome.missed) { /* no subscriber has it */
 		publication_drop(outgoing->publication);
 		return finish(core, &outcome, false);
@@ -194,8 +210,8 @@ static int publish_again(struct netio_publish_core *core, struct pending *pendin
 	outgoing->publication = publication;
 	pending_match(core, pending);
 	send_to_all(pending->missing, pending->count, outgoing, &outcome);
-	miss(pending->missing, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
-	core->stats.lost += outcome.gone;
+	miss_rest(pending->missing, &outcome, outgoing->message.tag);
+	core->missed[NETIO_GAP_GIVEN_UP] += outcome.gone;
 	if (publication && outcome.gone && !publication->status)
 		publication->status = -ECONNRESET;
 	pending->count = outcome.missing;

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define MESSAGE_MAX 4000 /* of requests: a full list fits */
 
@@ -49,7 +50,6 @@ static const struct outbox_owner outbox_owner = {
 static bool has_room(struct acceptor *acceptor)
 {
 	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
-	struct match *matches;
 
 	if (core->stats.subscribers >= core->attr.subscribers_max) {
 		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
@@ -58,11 +58,7 @@ static bool has_room(struct acceptor *acceptor)
 				core->stats.subscribers);
 		return false;
 	}
-	matches = realloc(core->matches, (core->stats.subscribers + 1) * sizeof(*matches));
-	if (!matches)
-		return false;
-	core->matches = matches;
-	return true;
+	return match_make_room(core);
 }
 
 static struct plx_session *on_create(struct plx_acceptor *session)
@@ -87,6 +83,7 @@ static void on_opened(struct plx_session *session)
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct accepted *accepted = &subscriber->accepted;
 	const struct netio_publish_core *core = subscriber_core(subscriber);
+	struct wire_greeting hello = {0};
 
 	accepted_note_open(accepted);
 	outbox_open(&subscriber->outbox, session->link, accepted->message_max);
@@ -96,6 +93,8 @@ static void on_opened(struct plx_session *session)
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
+	wire_peer_greeting(session->link, WIRE_HELLO, &hello); /* it was checked in on_hello */
+	absent_return(subscriber, &hello);
 	PUBLISH_CALLBACK(core, cb_connection_established, (&subscriber->pub));
 }
 
@@ -123,17 +122,36 @@ static void on_writable(struct accepted *accepted)
 		outbox_report_room(&subscriber->outbox);
 }
 
+void subscriber_lose(struct subscriber *subscriber, uint64_t key)
+{
+	pending_forget(subscriber_core(subscriber), subscriber);
+	if (key && (subscriber->by_what || subscriber->other)) {
+		subscriber->key = key;
+		absent_begin(subscriber);
+	} else {
+		absent_end(subscriber);
+	}
+	requests_drop(subscriber, false);
+	absent_begun(subscriber);
+}
+
 static void on_failed(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 
-	pending_forget(subscriber_core(subscriber), subscriber);
-	requests_drop(subscriber, false);
+	subscriber_lose(subscriber, 0);
 }
 
 static bool on_settle(struct plx_session *session)
 {
 	return outbox_close(&((struct subscriber *)session)->outbox);
+}
+
+/* A subscriber that has closed its connection expects nothing more. */
+static bool may_return(const struct plx_session *session, enum plx_link_reason reason)
+{
+	return !session->failure && !session->acceptor->released &&
+	       (reason != PLX_LINK_CLOSED || session->closing);
 }
 
 static bool on_ended(struct plx_session *session, struct plx_link *link,
@@ -143,7 +161,7 @@ static bool on_ended(struct plx_session *session, struct plx_link *link,
 
 	accepted_note_end(&subscriber->accepted, link, reason, text);
 	outbox_link_ended(&subscriber->outbox);
-	on_failed(session);
+	subscriber_lose(subscriber, may_return(session, reason) ? subscriber->key : 0);
 	return true;
 }
 
@@ -196,6 +214,7 @@ static void on_end(struct acceptor *acceptor)
 		core->unbuffered->core = NULL;
 	core->buffered = NULL;
 	core->unbuffered = NULL;
+	absent_drop_all(core);
 	while (core->pending_count)
 		pending_give_up(core, TAILQ_FIRST(&core->pendings));
 	acceptor_release(acceptor);
@@ -214,6 +233,14 @@ static const struct acceptor_owner owner = {
 };
 
 /* The socket ---------------------------------------------------------------------------------- */
+
+static uint64_t real_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
+}
 
 static int check_attr(struct netio_publish_core *core)
 {
@@ -256,8 +283,11 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	}
 	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);
+	absents_init(core);
 	publications_init(core);
 	acceptor_init(&core->acceptor, evloop, socket, &owner, core->attr.provider, MESSAGE_MAX);
+	core->acceptor.incarnation = plx_random_id();
+	core->acceptor.started_ns = real_time_ns();
 	*core_out = core;
 	return 0;
 }
@@ -288,6 +318,7 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	stats_out->disconnected = core->missed[NETIO_GAP_DISCONNECTED];
 	stats_out->too_big = core->missed[NETIO_GAP_TOO_BIG];
 	stats_out->given_up = core->missed[NETIO_GAP_GIVEN_UP];
+	stats_out->lost_told = core->missed[NETIO_GAP_LOST];
 	LIST_FOREACH (it, &core->acceptor.session.links, links) {
 		const struct outbox *outbox = &((const struct subscriber *)it)->outbox;
 

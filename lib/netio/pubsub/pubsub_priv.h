@@ -10,6 +10,7 @@
  *
  *   publish_socket.c   the two publish sockets, and connections of their subscribers
  *   requests.c         subscriptions of subscribers
+ *   absent.c           subscribers whose connection was lost
  *
  * Subscribing:
  *
@@ -42,6 +43,14 @@ struct subscriber {
 	void *by_id;          /* struct subscription, of tsearch */
 	void *by_what;        /* the same, by what they select */
 	uint32_t places;      /* used in the table */
+
+	/* absent.c */
+	uint64_t key;             /* the id that it chose; 0: none */
+	struct subscriber *other; /* of a connected one: the absent one that it leaves, or takes
+				     over from; of an absent one: that subscriber; may be NULL */
+	bool is_back;             /* absent: `other` takes over */
+	uint64_t absent_until_ns; /* 0: it is not absent */
+	TAILQ_ENTRY(subscriber) of_absents;
 
 	/* The last lookup that found it, and its index there. */
 	uint64_t seen;
@@ -106,6 +115,9 @@ struct netio_publish_core {
 	uint32_t match_count;
 	uint32_t places; /* used by subscriptions in the table */
 
+	TAILQ_HEAD(, subscriber) absents; /* the longest first */
+	struct plx_timer absent_timer;
+
 	void *pending_tree;            /* struct pending, of tsearch */
 	struct pending_queue pendings; /* oldest first */
 	uint32_t pending_count;
@@ -145,11 +157,40 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 const char *requests_received(struct accepted *accepted, struct plx_buf *message);
 /* The link has room: send the answer, then handle the requests that wait. */
 void requests_resume(struct subscriber *subscriber);
-/* Drop its subscriptions, requests and answer. silently: without callbacks. */
+/* Drop its requests and answer. Its subscriptions go to the absent subscriber that it leaves, or
+ * end. silently: without callbacks. */
 void requests_drop(struct subscriber *subscriber, bool silently);
+/* End one subscription, without a callback. Return: whether there was one. */
+bool requests_end(struct subscriber *subscriber, const struct netio_subscription *what);
+/* Move all subscriptions of an absent subscriber to another one. */
+void requests_hand_over(struct subscriber *from, struct subscriber *to);
+
+/* absent.c */
+void absents_init(struct netio_publish_core *core);
+void absent_drop_all(struct netio_publish_core *core);
+/* Return: whether there was one. */
+bool absent_drop_oldest(struct netio_publish_core *core);
+/* The subscriber goes, and may come back: its subscriptions go to an absent one, unless memory is
+ * short. Then call absent_begun. */
+void absent_begin(struct subscriber *subscriber);
+void absent_begun(struct subscriber *subscriber);
+/* A subscriber has connected: if it is back, report what it missed. */
+void absent_return(struct subscriber *subscriber, const struct wire_greeting *hello);
+/* It subscribes to this. Return: whether it had it when its connection was lost. */
+bool absent_resume(struct subscriber *subscriber, const struct netio_subscription *what);
+/* It has subscribed to all that it wants. */
+void absent_end(struct subscriber *subscriber);
+/* A message of this tag does not go to a subscriber that is not there. */
+void absent_miss(struct subscriber *subscriber, netio_tag_t tag);
+
+/* publish_socket.c: The connection is lost. key: what it may come back with; 0: it does not. */
+void subscriber_lose(struct subscriber *subscriber, uint64_t key);
 
 /* publish_socket.c: No references remain. */
 void publish_core_destroy(struct plx_acceptor *session);
+
+/* absent.c: Make room in core->matches for one more subscriber. Return: false: no memory. */
+bool match_make_room(struct netio_publish_core *core);
 
 /* match.c: A table version, unique in this process, so that caches detect changes. */
 uint64_t match_new_version(void);
@@ -175,7 +216,7 @@ void pending_match(struct netio_publish_core *core, struct pending *pending);
 /* It will not be published again: count the misses. */
 void pending_give_up(struct netio_publish_core *core, struct pending *pending);
 /* A subscriber is disconnected: remove it from all pending messages. */
-void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber);
+void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber);
 
 /* publish.c: A subscriber has room or is disconnected. */
 void publish_report_room(struct netio_publish_core *core);
@@ -220,7 +261,8 @@ struct publisher {
 	struct netio_connection connection; /* first */
 	struct netio_publisher pub;
 	struct intake intake;
-	uint64_t number; /* of messages received or missed on this connection */
+	uint64_t key;    /* random: the publisher knows it again by that */
+	uint64_t number; /* of messages received or missed of this incarnation */
 
 	void *by_what;               /* struct interest, of tsearch; ending ones excluded */
 	struct interest **interests; /* by id; NULL: unused */
@@ -236,6 +278,9 @@ struct netio_subscribe_core {
 	struct hub hub; /* first; its connections are the publishers */
 	struct netio_subscribe_stats stats;
 };
+
+/* subscribe.c: The publisher does not know what was missed. */
+void publisher_note_unknown(struct publisher *publisher);
 
 /* interest.c ---------------------------------------------------------------------------------- */
 

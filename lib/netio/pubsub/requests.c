@@ -38,9 +38,24 @@ static void count(const struct subscription *subscription, int step)
 
 	core->version = match_new_version();
 	outbox_count_policy(&subscriber->outbox, subscription->terms.policy, step);
-	core->stats.subscriptions += (uint32_t)step;
+	if (!subscriber->absent_until_ns)
+		core->stats.subscriptions += (uint32_t)step;
 	core->places += places;
 	subscriber->places += places;
+}
+
+static void leave_table(struct subscription *subscription)
+{
+	table_remove(&subscriber_core(subscription->subscriber)->table, subscription->pairs,
+		     subscription->pair_count);
+	count(subscription, -1);
+	free(subscription);
+}
+
+static void end(struct subscription *subscription)
+{
+	leave_trees(subscription);
+	leave_table(subscription);
 }
 
 static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
@@ -50,13 +65,52 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
 
 	if (!subscription)
 		return WIRE_UNKNOWN;
-	leave_trees(subscription);
-	table_remove(&subscriber_core(subscriber)->table, subscription->pairs,
-		     subscription->pair_count);
-	count(subscription, -1);
 	*what_out = subscription->what;
-	free(subscription);
+	end(subscription);
 	return WIRE_UNSUBSCRIBED;
+}
+
+static struct subscription *find_what(const struct subscriber *subscriber,
+				      const struct netio_subscription *what)
+{
+	return tree_find(&(struct subscription){.what = *what}, &subscriber->by_what,
+			 compare_whats);
+}
+
+bool requests_end(struct subscriber *subscriber, const struct netio_subscription *what)
+{
+	struct subscription *subscription = find_what(subscriber, what);
+
+	if (subscription)
+		end(subscription);
+	return subscription;
+}
+
+/* To an absent subscriber, which needs no id. */
+static void hand_over(struct subscription *subscription, struct subscriber *to)
+{
+	struct subscription **found;
+
+	leave_trees(subscription);
+	found = tsearch(subscription, &to->by_what, compare_whats);
+	if (!found || *found != subscription) { /* no memory; or it has one for the same */
+		leave_table(subscription);
+		return;
+	}
+	count(subscription, -1);
+	subscription->subscriber = to;
+	count(subscription, 1);
+}
+
+static struct subscription *any_of(const struct subscriber *subscriber)
+{
+	return subscriber->by_what ? *(struct subscription **)subscriber->by_what : NULL;
+}
+
+void requests_hand_over(struct subscriber *from, struct subscriber *to)
+{
+	while (from->by_what)
+		hand_over(any_of(from), to);
 }
 
 struct change {
@@ -68,7 +122,7 @@ static void notify(struct subscriber *subscriber, const struct change *change)
 {
 	const struct netio_publish_core *core = subscriber_core(subscriber);
 
-	if (change->status == WIRE_SUBSCRIBED)
+	if (change->status == WIRE_SUBSCRIBED || change->status == WIRE_RESUMED)
 		PUBLISH_CALLBACK(core, cb_subscribed, (&subscriber->pub, &change->what));
 	else if (change->status == WIRE_UNSUBSCRIBED)
 		PUBLISH_CALLBACK(core, cb_unsubscribed, (&subscriber->pub, &change->what));
@@ -117,8 +171,8 @@ static enum wire_status enter(struct subscription *subscription)
 }
 
 /* what: not subscribed to yet. */
-static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
-				  const struct netio_subscription *what)
+static enum wire_status try_to_subscribe(struct subscriber *subscriber, uint32_t id,
+					 const struct netio_subscription *what)
 {
 	const struct netio_publish_core *core = subscriber_core(subscriber);
 	unsigned pairs = table_pairs_of(what);
@@ -142,6 +196,20 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 	else
 		free(subscription);
 	return status;
+}
+
+/* An absent subscriber gives way to one that is here. */
+static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
+				  const struct netio_subscription *what)
+{
+	bool is_resumed = absent_resume(subscriber, what);
+	enum wire_status status;
+
+	do
+		status = try_to_subscribe(subscriber, id, what);
+	while ((status == WIRE_TOO_MANY || status == WIRE_TOO_MASKS) &&
+	       absent_drop_oldest(subscriber_core(subscriber)));
+	return status == WIRE_SUBSCRIBED && is_resumed ? WIRE_RESUMED : status;
 }
 
 /* Requests ------------------------------------------------------------------------------------ */
@@ -198,13 +266,12 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 	/* Our subscribers end a subscription before they request the same again. */
 	if (request.kind == WIRE_UNSUBSCRIBE)
 		change->status = unsubscribe(subscriber, request.id, &change->what);
-	else if (find(subscriber, request.id) ||
-		 tree_find(&(struct subscription){.what = request.what}, &subscriber->by_what,
-			   compare_whats))
+	else if (find(subscriber, request.id) || find_what(subscriber, &request.what))
 		return "a request with an id that is in use, or for what it has";
 	else
 		change->status = subscribe(subscriber, request.id, &change->what);
-	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_UNSUBSCRIBED;
+	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_RESUMED &&
+			  change->status != WIRE_UNSUBSCRIBED;
 	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
 			  &(struct wire_answer){request.id, (uint8_t)change->status});
 	subscriber->answer_bytes += WIRE_ANSWER_BYTES;
@@ -234,6 +301,9 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 		subscriber->answer_behind = outbox->number + (outbox->gap.count > 0);
 		subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 		send_answer(subscriber);
+		/* At first a subscriber requests all it wants, in full lists but for the last. */
+		if (count < WIRE_LIST_MAX)
+			absent_end(subscriber);
 	}
 	/* After the answer: callbacks may publish, or release the socket. */
 	for (uint32_t i = 0; i < done; i++)
@@ -289,11 +359,14 @@ void requests_drop(struct subscriber *subscriber, bool silently)
 	subscriber->answer_bytes = 0;
 	while (subscriber->requests)
 		plx_buf_unref(take_first(subscriber));
-	while (subscriber->by_id) {
-		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
-		struct change change;
+	while (subscriber->by_what) {
+		struct subscription *any = any_of(subscriber);
+		struct change change = {WIRE_UNSUBSCRIBED, any->what};
 
-		change.status = unsubscribe(subscriber, id, &change.what);
+		if (subscriber->other && !subscriber->absent_until_ns)
+			hand_over(any, subscriber->other);
+		else
+			end(any);
 		if (!silently)
 			notify(subscriber, &change);
 	}

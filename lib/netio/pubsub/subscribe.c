@@ -65,6 +65,38 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	CALL_USER(socket, cb_gap, &publisher->pub, &gap);
 }
 
+/* Once, before the next message. */
+static void tell_unknown(struct publisher *publisher)
+{
+	static const struct netio_gap gap = {.reasons = NETIO_GAP_BIT(NETIO_GAP_UNKNOWN)};
+	const struct netio_subscribe_socket *socket = publisher->connection.socket;
+
+	publisher->intake.give = give;
+	publisher->intake.miss = miss;
+	if (!socket)
+		return;
+	socket->core->stats.gaps++;
+	CALL_USER(socket, cb_gap, &publisher->pub, &gap);
+}
+
+static bool give_after_unknown(struct intake *intake, const struct netio_msg *msg)
+{
+	tell_unknown(plx_container_of(intake, struct publisher, intake));
+	return give(intake, msg);
+}
+
+static void miss_after_unknown(struct intake *intake, uint64_t count, uint32_t reasons)
+{
+	tell_unknown(plx_container_of(intake, struct publisher, intake));
+	miss(intake, count, reasons);
+}
+
+void publisher_note_unknown(struct publisher *publisher)
+{
+	publisher->intake.give = give_after_unknown;
+	publisher->intake.miss = miss_after_unknown;
+}
+
 static const char *answer(struct intake *intake, const struct plx_buf *message)
 {
 	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
@@ -95,10 +127,32 @@ static void on_failed(struct plx_session *session)
 
 DEFINE_NOTIFY(netio_subscribe_socket)
 
+/* State in the next HELLO what this side knows. */
+static void greet(struct publisher *publisher)
+{
+	struct netio_connection *connection = &publisher->connection;
+
+	wire_greet(&connection->session.attr.link,
+		   &(struct wire_greeting){
+			   .type = WIRE_HELLO,
+			   .role = WIRE_SUBSCRIBER,
+			   .message_max = connection->accepted_max,
+			   .incarnation = publisher->pub.incarnation,
+			   .id = publisher->key,
+			   .number = publisher->number,
+		   });
+}
+
 static void on_opened(struct plx_connector *session)
 {
 	struct publisher *publisher = (struct publisher *)session;
+	struct wire_greeting welcome = {0};
 
+	wire_peer_greeting(session->link, WIRE_WELCOME, &welcome); /* checked in on_hello */
+	if (!welcome.incarnation || welcome.incarnation != publisher->pub.incarnation)
+		publisher->number = 0;
+	publisher->pub.incarnation = welcome.incarnation;
+	publisher->pub.started_ns = welcome.incarnation ? welcome.started_ns : 0;
 	intake_open(&publisher->intake, session->base.link);
 	publisher->pub.provider = plx_link_provider(session->link);
 	publisher_send_requests(publisher);
@@ -127,7 +181,7 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 
 	publisher->pub.provider = "";
 	publisher->is_full = false;
-	publisher->number = 0;
+	greet(publisher);
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -166,6 +220,8 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 		.address = publisher->connection.session.address,
 		.provider = "",
 	};
+	publisher->key = plx_random_id();
+	greet(publisher);
 	publisher->intake = (struct intake){
 		.give = give,
 		.miss = miss,

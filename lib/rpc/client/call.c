@@ -159,7 +159,7 @@ void client_deliver(struct plx_task *task, void *arg)
 	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(arg);
 	const struct call *last, *call;
 
-	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
+	plx_task_schedule(task);       /* for the rest, if a C++ callback throws */
 	last = last_completed(client); /* later ones wait for the next turn */
 	call = NULL;
 	while (call != last && (call = deliver_first(client)))

@@ -158,7 +158,8 @@ TEST(bad_content_is_reported_with_its_line)
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
 		 "lane_slots, "
 		 "idle, socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
-		 "partial_mem, turn_max, turn_time, links_max, links_per_host, accepts_per_s, handshakes_max, "
+		 "partial_mem, turn_max, turn_time, links_max, links_per_host, accepts_per_s, "
+		 "handshakes_max, "
 		 "heartbeat, dead_after_max, "
 		 "self_test, log_level, descriptors"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},

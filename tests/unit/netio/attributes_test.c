@@ -373,7 +373,7 @@ static const char *const others[] = {
 	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
 	"plx_eal_conf.log_level_count", "plx_eal_conf.main_lcore",     "plx_eal_conf.lane_slots",
 	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate", "plx_eal_conf.receive_bytes",
-	"plx_eal_conf.turn_ns",
+	"plx_eal_conf.turn_ns",         "plx_eal_conf.turn_max",
 };
 
 NETIO_TEST(a_zero_means_the_default_in_each_structure)

@@ -31,9 +31,16 @@ static const struct plx_link_events raw_events = {
 	.on_close = raw_close,
 };
 
+#define GREETING_OF(kind, least, most, side, longest) \
+	{.type = (kind),                              \
+	 .version_min = (least),                      \
+	 .version_max = (most),                       \
+	 .role = (side),                              \
+	 .message_max = (longest)}
+
 /* Of this version's range. */
-#define GREETING(type, kind, page_bytes) \
-	{type, WIRE_VERSION_MIN, WIRE_VERSION_MAX, kind, page_bytes}
+#define GREETING(kind, side, longest) \
+	GREETING_OF(kind, WIRE_VERSION_MIN, WIRE_VERSION_MAX, side, longest)
 
 static const struct wire_greeting good_sender = GREETING(WIRE_HELLO, WIRE_SENDER, 4096);
 
@@ -44,8 +51,7 @@ static inline void raw_say(struct plx_link_attr *attr, const struct wire_greetin
 	raw_closed = raw_messages = 0;
 	if (!greeting)
 		return;
-	attr->hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr->hello, greeting);
+	attr->hello_length = wire_greeting_write(attr->hello, greeting);
 }
 
 static inline void raw_connect(unsigned port, struct plx_link_attr *attr,

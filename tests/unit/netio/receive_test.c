@@ -23,10 +23,11 @@ SOCKET_TEST(bad_greetings_are_refused)
 		const char *why;
 	} bad[] = {
 		{GREETING(WIRE_WELCOME, WIRE_SENDER, 4096), "is not NetIO's"},
-		{{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX + 2, WIRE_SENDER, 4096},
+		{GREETING_OF(WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX + 2, WIRE_SENDER,
+			     4096),
 		 "no version"},
-		{{WIRE_HELLO, 0, 0, WIRE_SENDER, 4096}, "no version"},
-		{{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX, WIRE_SENDER, 4096},
+		{GREETING_OF(WIRE_HELLO, 0, 0, WIRE_SENDER, 4096), "no version"},
+		{GREETING_OF(WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX, WIRE_SENDER, 4096),
 		 "no version"},
 		{GREETING(WIRE_HELLO, 77, 4096), "another kind"},
 		{GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096), "is a listening socket's"},
@@ -50,8 +51,8 @@ SOCKET_TEST(bad_greetings_are_refused)
 	assert_int_equal(heard.closed, 0);
 
 	/* A later version that also supports this one. */
-	raw_connect_to_listening(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN,
-							 WIRE_VERSION_MAX + 8, WIRE_SENDER, 4096});
+	raw_connect_to_listening(&(struct wire_greeting)GREETING_OF(
+		WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX + 8, WIRE_SENDER, 4096));
 	TURN_UNTIL(heard.established == 1 && raw);
 	plx_link_close(raw);
 	TURN_UNTIL(heard.closed == 1);
@@ -76,7 +77,7 @@ static const struct {
 	{.bytes = {WIRE_PAGE, 0, 1}, .len = 16, .why = "a gap that makes no sense"},
 	{.bytes = {WIRE_PAGE, 1, 0}, .len = 16, .why = "a gap that makes no sense"},
 	{.bytes = {WIRE_PAGE, 1, 1}, .len = 16, .why = "a gap that makes no sense"},
-	{.bytes = {WIRE_PAGE, 0x82, 1}, .len = 16, .why = "a gap that makes no sense"},
+	{.bytes = {WIRE_PAGE, 3, 1}, .len = 16, .why = "a gap that makes no sense"},
 	{.bytes = {WIRE_PAGE, 2, 1}, .len = 8, .why = "a gap where nothing may be missed"},
 	{.bytes = {PAGE_HEAD, 1, 0, 0, 0}, .len = 12, .why = "without a header"},
 	{.bytes = {PAGE_HEAD, ENTRY(1, 0)}, .len = 16, .why = "longer than its page"},

@@ -197,7 +197,8 @@ SPREAD_TEST(a_connection_that_never_opens_does_not_count_as_load)
 {
 	listen_spread(NETIO_SPREAD_LEAST_LOAD);
 	start_senders_one_by_one(0, 1);
-	raw_connect_to_listening(&(struct wire_greeting){WIRE_HELLO, 0, 0, WIRE_SENDER, 4096});
+	raw_connect_to_listening(
+		&(struct wire_greeting)GREETING_OF(WIRE_HELLO, 0, 0, WIRE_SENDER, 4096));
 	TURN_UNTIL(raw_closed == 1 && stats().failed == 1);
 	start_senders_one_by_one(1, 3);
 	assert_open(1, 1, 1);
