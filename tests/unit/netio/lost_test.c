@@ -343,7 +343,114 @@ static void all_lost_is_told(unsigned rounds)
 
 SLOW_TEST(what_is_received_and_reported_is_what_was_published)
 {
-	all_lost_is_told(300);
+	all_lost_is_told(500);
+}
+
+/* The same with publishers and subscribers that are killed. */
+static struct side {
+	bool is_new;          /* it has received nothing yet */
+	unsigned incarnation; /* of the newest message */
+	unsigned unknown;     /* gaps since then */
+	unsigned wrong;
+} sides[SUBS];
+
+static unsigned incarnation;
+static uint64_t first_numbers[1000]; /* of each incarnation */
+
+/* It may be under way when its publisher is killed. */
+static unsigned incarnation_of(const struct netio_msg *msg)
+{
+	unsigned its = incarnation;
+	uint64_t its_number;
+
+	memcpy(&its_number, msg->data, sizeof(its_number));
+	while (its_number < first_numbers[its])
+		its--;
+	return its;
+}
+
+static struct side *side_of(const struct sub *sub)
+{
+	return &sides[sub - subs];
+}
+
+static void on_side_gap(struct netio_publisher *from, const struct netio_gap *gap)
+{
+	if (gap->reasons == NETIO_GAP_BIT(NETIO_GAP_UNKNOWN))
+		side_of(sub_of(from))->unknown++;
+	else
+		sub_gap(from, gap);
+}
+
+/* Either the next number comes, or exactly one unknown gap was before it. */
+static void on_side_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct sub *sub = socket->data;
+	struct side *side = side_of(sub);
+	unsigned its = incarnation_of(msg);
+
+	if (side->is_new) /* it may have subscribed before a restart, and after it */
+		side->wrong += side->unknown > 1;
+	else
+		side->wrong += side->unknown != (side->incarnation != its);
+	if (side->is_new || side->unknown)
+		memcpy(&sub->next, msg->data, sizeof(sub->next));
+	*side = (struct side){.incarnation = its, .wrong = side->wrong};
+	sub_message(socket, msg);
+}
+
+static void start_side(unsigned i)
+{
+	sides[i] = (struct side){.is_new = true, .wrong = sides[i].wrong};
+	sub_up(&subs[i], &soon);
+	subs[i].socket.cb_gap = on_side_gap;
+	subs[i].socket.cb_msg_received = on_side_message;
+	REQUEST(i, .tag = 1, .policy = i % 2 ? NETIO_POLICY_BLOCK : NETIO_POLICY_DROP_OLD);
+}
+
+static void kill_side(unsigned i)
+{
+	sides[i].wrong += subs[i].wrong;
+	cut(&subs[i]);
+	netio_subscribe_socket_fini(&subs[i].socket);
+	start_side(i);
+}
+
+static void kill_publisher(void)
+{
+	const struct netio_publish_attr attr = {.page_bytes = 1024, .page_count = 8};
+	struct plx_session *each;
+	unsigned at = port();
+
+	LIST_FOREACH (each, &publisher.core->acceptor.session.links, links)
+		plx_link_abort(each->link);
+	netio_publish_socket_fini(&publisher);
+	first_numbers[++incarnation] = number;
+	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, &attr), 0);
+	assert_int_equal(netio_publish_listen(&publisher, test_host(), at), 0);
+}
+
+SLOW_TEST(a_killed_publisher_is_one_unknown_gap)
+{
+	publish_with(SMALL_PAGES);
+	for (unsigned i = 0; i < SUBS; i++)
+		start_side(i);
+	for (unsigned round = 0; round < 500; round++) {
+		unsigned what = dice_roll(&dice, 10);
+
+		publish_to_all(dice_roll(&dice, 20));
+		if (what == 0)
+			kill_publisher();
+		else if (what < 3)
+			kill_side(dice_roll(&dice, SUBS));
+		else
+			cut_one();
+		for (unsigned turns = dice_roll(&dice, 400); turns; turns--)
+			plx_loop_turn();
+	}
+	for (unsigned i = 0; i < SUBS; i++)
+		assert_int_equal(sides[i].wrong + subs[i].wrong, 0);
+	assert_true(incarnation > 25);
 }
 
 PLX_TEST_MAIN()
