@@ -9,7 +9,8 @@
 #define SLOTS      256 /* messages by reference in flight */
 #define PATIENCE_S 10
 
-enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_DONE };
+/* STEP_LAST: a message that some subscribers have must still go to the others. */
+enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_LAST, STEP_DONE };
 
 /* Counters. */
 struct count {
@@ -81,10 +82,19 @@ static uint64_t due(uint64_t now_ns)
 
 	if (run.step == STEP_WAIT)
 		return 0;
+	if (run.step == STEP_LAST)
+		return 1;
 	if (pubsub_conf.rate)
 		by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 *
 				    (double)pubsub_conf.rate);
 	return by_now <= done ? 0 : by_now - done < BURST ? by_now - done : BURST;
+}
+
+static void finish(void)
+{
+	netio_timer_stop(&run.timer);
+	run.step = STEP_DONE;
+	netio_terminate(&run.ctx.evloop);
 }
 
 static int publish_some(void *arg, uint64_t now_ns)
@@ -106,6 +116,8 @@ static int publish_some(void *arg, uint64_t now_ns)
 			break;
 		}
 	}
+	if (run.step == STEP_LAST && !run.is_again)
+		finish();
 	return done;
 }
 
@@ -169,10 +181,16 @@ static void on_timer(void *data)
 		netio_timer_start_ns(&run.timer, pubsub_conf.duration_ns);
 		return;
 	}
-	netio_timer_stop(&run.timer);
-	run.step = STEP_DONE;
+	if (run.step == STEP_LAST) {
+		fail("a subscriber does not take the last message; is it stopped?");
+		return;
+	}
+	run.step = STEP_LAST;
 	report();
-	netio_terminate(&run.ctx.evloop);
+	if (run.is_again)
+		netio_timer_start_ns(&run.timer, PATIENCE_S * PLX_NS_PER_S);
+	else
+		finish();
 }
 
 static void on_subscribed(struct netio_subscriber *subscriber,

@@ -31,6 +31,7 @@ for provider in tcp shm; do
 		ends_well "$provider $mode: the publisher" "$publisher"
 		grep -h 'bench: ' "$temp/out.err" "$temp/sub.err"
 		check "$provider $mode: in sequence" "grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
+		check "$provider $mode: nothing is missed" "! grep -q 'were missed' '$temp/sub'"
 		check "$provider $mode: has figures" \
 			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0 and .messages_per_s > 0 and .rate_asked == null' '$temp/row.json' >'$temp/jq'"
 	done
