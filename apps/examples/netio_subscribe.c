@@ -34,7 +34,7 @@ static void on_lost(struct netio_publisher *publisher, const struct netio_subscr
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
-	unsigned long long missed = gap->last - gap->first + 1;
+	unsigned long long missed = gap->count; /* 0: unknown */
 	char why[NETIO_GAP_TEXT_BYTES];
 
 	printf("missed %llu messages: %s\n", missed, netio_gap_reasons_format(gap->reasons, why));

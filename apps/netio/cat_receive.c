@@ -73,8 +73,12 @@ static void on_gap(struct netio_publisher *publisher, const struct netio_gap *ga
 {
 	char why[NETIO_GAP_TEXT_BYTES];
 
-	cat_tell("missed %" PRIu64 " messages: %s", gap->last - gap->first + 1,
-		 netio_gap_reasons_format(gap->reasons, why));
+	if (gap->count)
+		cat_tell("missed %" PRIu64 " messages: %s", gap->count,
+			 netio_gap_reasons_format(gap->reasons, why));
+	else
+		cat_tell("may have missed messages: the publisher has restarted, or was out of "
+			 "reach for too long");
 }
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)

@@ -60,8 +60,8 @@ static void on_gap(struct netio_publisher *publisher, const struct netio_gap *ga
 {
 	struct member *member = publisher->subscribe_socket->data;
 
-	member->missed += gap->last - gap->first + 1;
-	member->next += gap->last - gap->first + 1;
+	member->missed += gap->count;
+	member->next += gap->count;
 }
 
 /* Conflated messages only keep the order per tag. */

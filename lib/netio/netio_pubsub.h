@@ -59,9 +59,8 @@ enum netio_gap_reason {
 	NETIO_GAP_GIVEN_UP,     /**< it had no room, and they were not published again */
 	NETIO_GAP_LOST,         /**< its connection was lost: what was under way, and what was
 				     published until it was back */
-	NETIO_GAP_UNKNOWN,      /**< a publisher that does not know what it missed, because it
-				     has restarted, or the subscriber was away for too long. Alone,
-				     and first and last are 0 */
+	NETIO_GAP_UNKNOWN,      /**< the publisher does not know what it missed: it has restarted,
+				     or the subscriber was away for too long. Never with others */
 	NETIO_GAP_REASON_COUNT,
 };
 
@@ -323,6 +322,7 @@ struct netio_publisher {
  * otherwise one gap is NETIO_GAP_UNKNOWN, before the first message. */
 struct netio_gap {
 	uint64_t first, last;
+	uint64_t count;   /**< last - first + 1; NETIO_GAP_UNKNOWN: all three are 0 */
 	uint32_t reasons; /**< NETIO_GAP_BIT of each reason; adjacent gaps are merged */
 };
 

@@ -54,6 +54,7 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	struct netio_gap gap = {
 		.first = publisher->number + 1,
 		.last = publisher->number + count,
+		.count = count,
 		.reasons = reasons,
 	};
 

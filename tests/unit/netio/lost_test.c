@@ -123,6 +123,7 @@ static void on_unknown(struct netio_publisher *from, const struct netio_gap *gap
 	}
 	assert_int_equal(gap->first, 0);
 	assert_int_equal(gap->last, 0);
+	assert_int_equal(gap->count, 0);
 	messages_before = sub_of(from)->messages;
 	unknown++;
 }

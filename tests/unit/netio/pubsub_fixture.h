@@ -117,12 +117,12 @@ static inline void sub_take_tagged(struct sub *sub)
 static inline void sub_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	struct sub *sub = sub_of(publisher);
-	uint64_t count = gap->last - gap->first + 1;
 
+	assert_int_equal(gap->count, gap->last - gap->first + 1);
 	sub->gaps++;
-	sub->missed[__builtin_ctz(gap->reasons)] += count;
+	sub->missed[__builtin_ctz(gap->reasons)] += gap->count;
 	sub->gap = *gap;
-	sub->next += count;
+	sub->next += gap->count;
 }
 
 static inline uint64_t missed(const struct sub *sub)
