@@ -187,9 +187,9 @@ bool turn_has_time(struct turn *turn);
 void turn_add(struct plx_fabric_lcore *home, struct turn_rest *receiver);
 /* No effect if it was not added. */
 void turn_remove(struct turn_rest *receiver);
-/* Let each receiver go on, within the budget of this turn. Return: what they did. */
+/* Let each receiver continue, within the budget of this turn. Return: what they did. */
 int turn_run(struct plx_fabric_lcore *home);
-/* No receiver goes on: this is the child of a fork, or the process shuts down. */
+/* No receiver continues: this is the child of a fork, or the process shuts down. */
 void turn_forget(struct plx_fabric_lcore *home);
 
 /* liveness.c: this process's settings. Return: 0; -EINVAL. */

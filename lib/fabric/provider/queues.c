@@ -185,7 +185,7 @@ static void read_again(struct plx_set **unread)
 		(*unread)->eq_due = true;
 }
 
-/* Take connection events: at most EVENTS_MAX, within the budget of a turn of their own.
+/* Take connection events: at most EVENTS_MAX, for turn_budget_ns.
  * Return: the number taken. */
 PLX_NOINLINE int eq_poll(struct plx_set *set)
 {

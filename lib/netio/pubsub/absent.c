@@ -164,7 +164,7 @@ void absent_return(struct subscriber *subscriber, const struct wire_greeting *he
 	if (!absent)
 		return;
 	missed = absent->outbox.not_taken - hello->number;
-	if (hello->number > absent->outbox.not_taken) { /* it cannot know so many */
+	if (hello->number > absent->outbox.not_taken) { /* more than there were */
 		destroy(absent);
 		return;
 	}

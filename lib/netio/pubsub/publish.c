@@ -64,7 +64,7 @@ static void miss(struct match *matches, uint32_t first, uint32_t count,
 		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
 }
 
-/* It goes to no more subscribers: those behind the ones without room miss it. */
+/* It goes to no more subscribers: those after the ones without room miss it. */
 static void miss_rest(struct match *matches, const struct outcome *outcome, netio_tag_t tag)
 {
 	uint32_t first_gone = outcome->missing + outcome->too_big;

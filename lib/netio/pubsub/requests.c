@@ -301,7 +301,7 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 		subscriber->answer_behind = outbox->number + (outbox->gap.count > 0);
 		subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 		send_answer(subscriber);
-		/* At first a subscriber requests all it wants, in full lists but for the last. */
+		/* At first a subscriber requests all it wants: the last list is not full. */
 		if (count < WIRE_LIST_MAX)
 			absent_end(subscriber);
 	}

@@ -147,13 +147,13 @@ static void greet(struct publisher *publisher)
 static void on_opened(struct plx_connector *session)
 {
 	struct publisher *publisher = (struct publisher *)session;
-	struct wire_greeting welcome = {0};
+	struct wire_greeting greeting = {0};
 
-	wire_peer_greeting(session->link, WIRE_WELCOME, &welcome); /* checked in on_hello */
-	if (!welcome.incarnation || welcome.incarnation != publisher->pub.incarnation)
+	wire_peer_greeting(session->link, WIRE_WELCOME, &greeting); /* checked in on_hello */
+	if (!greeting.incarnation || greeting.incarnation != publisher->pub.incarnation)
 		publisher->number = 0;
-	publisher->pub.incarnation = welcome.incarnation;
-	publisher->pub.started_ns = welcome.incarnation ? welcome.started_ns : 0;
+	publisher->pub.incarnation = greeting.incarnation;
+	publisher->pub.started_ns = greeting.incarnation ? greeting.started_ns : 0;
 	intake_open(&publisher->intake, session->base.link);
 	publisher->pub.provider = plx_link_provider(session->link);
 	publisher_send_requests(publisher);
