@@ -143,7 +143,9 @@ void close_agreed(struct plx_link *link)
 	 * come back with the endpoint of a broken connection. */
 	if (link->state != LINK_CLOSING || (link->tx_inflight && !link->disconnected))
 		return;
-	if (link->has_rest) {
+	if (link->has_rest) { /* however long it takes: the peer, which has agreed, may leave */
+		plx_timer_stop(&link->timer);
+		liveness_leave(link);
 		link_schedule(link, WANT_AGREED);
 		return;
 	}
