@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Services and clients whose turns have time for one record: they keep their place in a batch. */
+#include "rpc_fixture.h"
+
+#define COUNT 60
+
+static unsigned turns, last_turn, crowded;
+
+static int count_turn(void *arg, uint64_t now_ns)
+{
+	turns++;
+	return 0;
+}
+
+static struct plx_poller *turn_counter;
+static _Atomic unsigned done_count;
+static unsigned out_of_order;
+static unsigned statuses[PLX_RPC_STATUS_COUNT];
+static bool destroys; /* the client, in the 5th completion */
+
+static int up(void **state)
+{
+	kept_count = gone_count = handled_count = 0;
+	done_count = out_of_order = 0;
+	destroys = false;
+	memset(statuses, 0, sizeof(statuses));
+	fixture_start_as(
+		&(struct plx_fabric_conf){.provider = fixture_provider, .turn_max = 1}, false);
+	turns = crowded = 0;
+	last_turn = UINT32_MAX;
+	assert_works(plx_poller_add("turns", count_turn, NULL, &turn_counter));
+	service = make_service(here("0"), NULL);
+	caller = make_client_of(service, NULL);
+	wait_up(caller);
+	return 0;
+}
+
+PLX_FIXTURE(down, 0, (plx_poller_remove(turn_counter), rpc_stop()))
+
+#undef TEST
+#define TEST(name) PLX_TEST_WITH(name, up, down)
+
+static void note_done(const struct plx_rpc_result *result, void *arg)
+{
+	out_of_order += (uintptr_t)arg != done_count;
+	done_count++;
+	statuses[result->status]++;
+	if (destroys && done_count == 5)
+		destroy_caller();
+}
+
+/* A completion of the loop, not of a call that cancels it. */
+static void note_done_in_turn(const struct plx_rpc_result *result, void *arg)
+{
+	crowded += turns == last_turn;
+	last_turn = turns;
+	note_done(result, arg);
+}
+
+/* They leave in one batch. */
+static void call_all(uint32_t method, plx_rpc_done_fn done)
+{
+	for (uintptr_t i = 0; i < COUNT; i++) {
+		struct plx_rpc_call call = {.method = method, .done = done, .arg = (void *)i};
+
+		assert_works(plx_rpc_call(caller, &call, "abcd", 4, NULL));
+	}
+}
+
+static unsigned handled_in_turn, handled_before;
+
+static int check_handled(void *arg, uint64_t now_ns)
+{
+	unsigned now = handled_count - handled_before;
+
+	handled_before = handled_count;
+	if (now > handled_in_turn)
+		handled_in_turn = now;
+	return 0;
+}
+
+TEST(a_batch_of_requests_is_served_one_a_turn)
+{
+	struct plx_poller *checker;
+
+	handled_in_turn = handled_before = 0;
+	assert_works(plx_poller_add("checker", check_handled, NULL, &checker));
+	call_all(ECHO, note_done_in_turn);
+	PUMP_UNTIL(done_count == COUNT);
+	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
+	assert_int_equal(out_of_order, 0);
+	assert_int_equal(crowded, 0);
+	assert_int_equal(handled_in_turn, 1);
+	plx_poller_remove(checker);
+}
+
+static void reply_to_all(void)
+{
+	for (unsigned i = 0; i < COUNT; i++)
+		reply_to(i, "efgh");
+}
+
+/* A reply to each, which arrive in one batch. */
+TEST(a_batch_of_replies_is_delivered_one_a_turn)
+{
+	call_all(LATER, note_done_in_turn);
+	is_kept(COUNT);
+	reply_to_all();
+	PUMP_UNTIL(done_count == COUNT);
+	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
+	assert_int_equal(out_of_order, 0);
+	assert_int_equal(crowded, 0);
+}
+
+TEST(replies_are_delivered_before_the_end_of_their_link)
+{
+	call_all(LATER, note_done_in_turn);
+	is_kept(COUNT);
+	reply_to_all();
+	assert_true(pump_until(&done_count, 1, 5000));
+	destroy_service(&service);
+	assert_int_equal(done_count, 1);
+	PUMP_UNTIL(done_count == COUNT);
+	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
+	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
+}
+
+/* The other calls are cancelled. */
+TEST(a_callback_may_destroy_its_client_inside_a_batch)
+{
+	call_all(LATER, note_done);
+	is_kept(COUNT);
+	destroys = true;
+	reply_to_all();
+	PUMP_UNTIL(done_count == COUNT);
+	assert_int_equal(statuses[PLX_RPC_OK], 5);
+	assert_int_equal(statuses[PLX_RPC_CANCELLED], COUNT - 5);
+}
+
+static void destroy_at_5(struct plx_rpc_request *request, const void *data, uint32_t length,
+			 void *arg)
+{
+	plx_rpc_reply(request, data, length);
+	if (++handled_count == 5)
+		destroy_service(&service);
+}
+
+static const struct plx_rpc_method destroying = {
+	.id = 99, .name = "destroying", .handler = destroy_at_5};
+
+TEST(a_handler_may_destroy_its_service_inside_a_batch)
+{
+	destroy_caller();
+	destroy_service(&service);
+	assert_works(plx_rpc_service_create(NULL, &service));
+	assert_works(plx_rpc_service_add(service, &destroying));
+	assert_works(plx_rpc_service_listen(service, here("0"), NULL));
+	caller = make_client_of(service, NULL);
+	wait_up(caller);
+	call_all(destroying.id, note_done);
+	PUMP_UNTIL(done_count == COUNT);
+	assert_int_equal(handled_count, 5);
+	assert_int_equal(statuses[PLX_RPC_OK], 4); /* the last reply has not left */
+	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], COUNT - 4);
+}
+
+/* The rest of its batch does not run, and its link ends. */
+TEST(a_client_may_end_while_its_requests_wait)
+{
+	call_all(ECHO, note_done);
+	PUMP_UNTIL(handled_count > 0);
+	destroy_caller();
+	PUMP_UNTIL(plx_fabric_open_count() == 1);
+	assert_int_equal(done_count, COUNT);
+}
+
+FIXTURE_MAIN("tcp", "shm")
