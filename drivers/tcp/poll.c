@@ -344,12 +344,20 @@ static bool is_idle(struct prov_cq *q)
 
 /* Opening and closing ---------------------------------------------------------------------- */
 
+/* The shared set found something in this one. The next poll checks it: an owner with much to do
+ * between two polls would take long for SET_EVERY of them. */
+static void nested_ready(struct plx_watch *nested, uint32_t events)
+{
+	plx_container_of(nested, struct tcp_cq, q.wait.nested)->polls = SET_EVERY - 1;
+}
+
 /* The epoll descriptor finds ready sockets even if the queue has no wait object. */
 static int init(struct prov_cq *base)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)base;
 
 	cq->stage = block_get(base->domain);
+	base->wait.nested.ready = nested_ready;
 	if (!cq->stage)
 		return -FI_ENOMEM;
 	return base->wait.epoll_fd < 0 ? queue_open_wait(&base->wait, false) : 0;

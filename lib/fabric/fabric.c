@@ -147,6 +147,7 @@ int completions_go_on(struct plx_set *set)
 static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
 {
 	home->look_in = LOOK_EVERY_TURNS;
+	home->look_ns = home->turn_ns;
 	home->watches->look(home->watches);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		set_register_new_zones(set);
@@ -186,19 +187,24 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	return done;
 }
 
-static inline int poll_if_due(struct plx_fabric_lcore *home, struct plx_set *set, uint64_t now_ns)
+static inline bool is_used(const struct plx_set *set)
 {
-	if (plx_unlikely(!set->links) && !set->listeners && !set->eq_due)
-		return 0;
-	return !is_cold(set) || home->turn % COLD_TURNS == 0 ? poll_set(set, now_ns) : 0;
+	return plx_likely(set->links) || set->listeners || set->eq_due;
 }
 
-/* Its turn, among receivers that take turns. */
+static inline int poll_if_due(struct plx_fabric_lcore *home, struct plx_set *set, uint64_t now_ns)
+{
+	bool is_due = is_used(set) && (!is_cold(set) || home->turn % COLD_TURNS == 0);
+
+	return is_due ? poll_set(set, now_ns) : 0;
+}
+
+/* Its turn, among receivers that take turns: the next one may be far. */
 int set_go_on(struct turn_rest *turn)
 {
 	struct plx_set *set = plx_container_of(turn, struct plx_set, turn);
 
-	return poll_if_due(set->home, set, set->home->turn_ns);
+	return is_used(set) ? poll_set(set, set->home->turn_ns) : 0;
 }
 
 /* Hot path: one call a turn. */

@@ -27,6 +27,7 @@ struct turn {
 	uint32_t left;   /* messages, with the burst */
 	uint64_t number; /* of the turn for which these hold */
 	uint64_t over;   /* the last turn whose budget was spent */
+	uint64_t slow;   /* the last turn with a slow message */
 	uint64_t looked_ns, end_ns;
 };
 

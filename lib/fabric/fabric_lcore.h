@@ -34,9 +34,10 @@ struct frame_hello;
 #define COLD_TURNS    16
 
 /* Turns between two looks at the lcore's epoll set, each a system call; and while a connection is
- * being made. */
+ * being made. If receivers take turns, which may be long ones: the time. */
 #define LOOK_EVERY_TURNS   512
 #define LOOK_PENDING_TURNS 16
+#define LOOK_EVERY_NS      PLX_NS_PER_MS
 
 #define TX_BUF_BYTES       4096 /* buffers of the lcore's pool for copies and control frames */
 #define TX_BUF_COUNT       512
@@ -122,6 +123,7 @@ struct plx_fabric_lcore {
 	uint64_t turn;
 	uint64_t turn_ns; /* clock of the current turn */
 	uint32_t look_in; /* turns until the next look */
+	uint64_t look_ns; /* turn of the last one */
 	struct plx_watch_set *watches;
 	struct turn budget;
 	TAILQ_HEAD(, turn_rest) receivers; /* the sets, and those that have a rest */

@@ -6,7 +6,9 @@
  * many would take longer than a turn may, every message is followed by a look. */
 #define BURST_MAX 16
 
-/* Turns without a message, after which the next burst is twice as long. */
+/* Receivers begin with a burst of one message for that many turns after a slow one: those that were
+ * fast before them say nothing about them. Then, after each such number of turns that ends with one
+ * without a message, the next burst is twice as long. */
 #define CALM_TURNS 1024
 
 static uint32_t turn_max;
@@ -31,7 +33,11 @@ static struct plx_fabric_lcore *home_of(struct turn *turn)
 void turn_home_init(struct plx_fabric_lcore *home)
 {
 	TAILQ_INIT(&home->receivers);
-	home->budget = (struct turn){.burst = 1, .given = 1, .pace = pace_max, .over = UINT64_MAX};
+	home->budget = (struct turn){.burst = 1,
+				     .given = 1,
+				     .pace = pace_max,
+				     .over = UINT64_MAX,
+				     .slow = -(uint64_t)CALM_TURNS};
 }
 
 struct turn *turn_of(const struct plx_link *link)
@@ -69,6 +75,8 @@ static PLX_NOINLINE void set_pace(struct turn *turn, bool is_slow)
 	uint32_t twice = 2 * turn->pace < pace_max ? 2 * turn->pace : pace_max;
 
 	turn->pace = is_slow ? 1 : twice;
+	if (is_slow)
+		turn->slow = home_of(turn)->turn;
 	home_of(turn)->takes_turns |= turn->pace < pace_max;
 }
 
@@ -156,22 +164,51 @@ void turn_end(struct turn_rest *rest)
 	rest->link = NULL;
 }
 
-/* Each receiver once, the first of the list first. It goes to the end of the list before it runs:
- * so the next turn begins with the one after it, also if a C++ callback throws. */
+/* The next receiver's messages. */
+static void begin_receiver(struct turn *turn)
+{
+	if (home_of(turn)->turn - turn->slow >= CALM_TURNS)
+		return;
+	turn->left -= turn->given - turn->burst;
+	turn->pace = 1;
+	give_burst(turn);
+}
+
+/* A receiver goes to the end of the list before it runs: so the next turn begins with the one after
+ * it, also if a C++ callback throws. One that has only what a set left of the turn goes before that
+ * set: the next time it is another one. */
+static struct turn_rest *rotate(struct plx_fabric_lcore *home, struct turn_rest *set)
+{
+	struct turn_rest *first = TAILQ_FIRST(&home->receivers);
+
+	if (!first)
+		return NULL;
+	TAILQ_REMOVE(&home->receivers, first, of_home);
+	if (set && set->home && set != first) /* not after a fork */
+		TAILQ_INSERT_BEFORE(set, first, of_home);
+	else
+		TAILQ_INSERT_TAIL(&home->receivers, first, of_home);
+	return first;
+}
+
+/* Each receiver once, the first of the list first. */
 PLX_NOINLINE int turn_run(struct plx_fabric_lcore *home)
 {
 	struct turn *turn = &home->budget;
+	struct turn_rest *set = NULL;
 	int work = 0;
 
 	begin(turn, plx_now_ns());
 	give_burst(turn);
+	if (plx_time_since(home->look_ns, home->turn_ns) >= LOOK_EVERY_NS)
+		home->look_in = 1;
 	for (uint32_t count = home->receiver_count; count && !turn_is_over(turn); count--) {
-		struct turn_rest *first = TAILQ_FIRST(&home->receivers);
+		struct turn_rest *first = rotate(home, set);
 
 		if (!first)
 			break;
-		TAILQ_REMOVE(&home->receivers, first, of_home);
-		TAILQ_INSERT_TAIL(&home->receivers, first, of_home);
+		begin_receiver(turn);
+		set = first->go_on == set_go_on ? first : NULL; /* callbacks end no sets */
 		work += first->go_on(first);
 	}
 	home->takes_turns = home->rest_count || turn_is_over(turn);

@@ -34,7 +34,7 @@ PLX_FIXTURE(stop, 0, (plx_poller_remove(turn_counter), fixture_stop()))
 #define TEST(name)      PLX_TEST_WITH(name, start_with_one, stop)
 #define TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-#define COUNT 24
+#define COUNT           24
 
 static const struct plx_link_attr takes_all = {.rx_buf_count = COUNT + 2};
 
@@ -205,6 +205,133 @@ TEST_BARE(receivers_share_the_turns_with_links)
 	turn_end(&first.rest);
 	turn_end(&second.rest);
 	turn_end(&second.rest); /* has no effect */
+}
+
+/* What links use of a turn is missing to another receiver each time. */
+TEST_BARE(no_receiver_pays_for_links_alone)
+{
+	struct receiver each[3];
+	unsigned sum = 0;
+
+	start(&(struct plx_fabric_conf){.turn_max = 4});
+	fixture_pair(NULL);
+	server.echo = client.echo = true;
+	assert_works(plx_link_send(client.link, "back and forth", 14));
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++)
+		begin_to_wait(&each[i], 1000000);
+	for (unsigned i = 0; i < 4000; i++)
+		plx_loop_turn();
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++)
+		sum += each[i].done;
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++) {
+		assert_in_range(each[i].done * 3, sum - sum / 20, sum + sum / 20);
+		turn_end(&each[i].rest);
+	}
+	assert_true(server.messages > 100);
+}
+
+static int take_slowly(struct turn_rest *rest)
+{
+	struct receiver *receiver = (struct receiver *)rest;
+	uint64_t end_ns;
+
+	receiver->calls++;
+	do {
+		receiver->done++;
+		end_ns = plx_now_ns() + 200 * PLX_NS_PER_US;
+		while (plx_now_ns() < end_ns)
+			;
+	} while (turn_goes_on(turn_of(client.link)));
+	return 1;
+}
+
+/* A turn is as long as one of its callbacks, also if those of others are short. */
+TEST_BARE(slow_messages_come_one_a_turn)
+{
+	struct receiver slow, fast;
+	unsigned calls, done;
+
+	start(&(struct plx_fabric_conf){0});
+	fixture_pair(NULL);
+	begin_to_wait(&fast, 100000000);
+	begin_to_wait(&slow, 1);
+	slow.rest.go_on = take_slowly;
+	while (slow.calls < 2)
+		plx_loop_turn();
+	calls = slow.calls;
+	done = slow.done;
+	while (slow.calls < calls + 50)
+		plx_loop_turn();
+	assert_int_equal(slow.done - done, 50);
+	assert_true(fast.done > 50 * 8);
+	turn_end(&fast.rest);
+	turn_end(&slow.rest);
+}
+
+static int take_a_millisecond(struct turn_rest *rest)
+{
+	uint64_t end_ns = plx_now_ns() + PLX_NS_PER_MS;
+
+	do {
+		while (plx_now_ns() < end_ns)
+			;
+	} while (turn_goes_on(turn_of(client.link)));
+	return 1;
+}
+
+#define BUSY 8
+
+/* Otherwise a busy lcore would give up peers that it does not hear. It looks for quiet links every
+ * some turns or polls, which take long now. */
+static void expect_to_hear_at_once(void)
+{
+	struct turn_rest busy[BUSY];
+	unsigned before;
+
+	for (unsigned i = 0; i < BUSY; i++) {
+		busy[i] = (struct turn_rest){.go_on = take_a_millisecond};
+		turn_wait(&busy[i], server.link, false);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		before = turns;
+		expect_arrival("x", 1);
+		assert_in_range(turns - before, 1, 4 * (BUSY + 1));
+		for (unsigned j = 0; j < 5; j++)
+			plx_loop_turn();
+	}
+	for (unsigned i = 0; i < BUSY; i++)
+		turn_end(&busy[i]);
+}
+
+TEST_BARE(a_busy_lcore_hears_quiet_links_at_once)
+{
+	start(&(struct plx_fabric_conf){0});
+	fixture_pair(NULL);
+	pump_ms(20); /* nothing is polled often now */
+	expect_to_hear_at_once();
+}
+
+TEST_BARE(a_busy_lcore_hears_quiet_links_among_others)
+{
+	struct side others[2] = {{.name = "one", .echo = true}, {.name = "other", .echo = true}};
+	struct plx_listener *listener;
+
+	start(&(struct plx_fabric_conf){0});
+	listener = fixture_pair(NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *mine = i ? &client : &server;
+
+		others[i].link = mine->link;
+		plx_link_set_user(mine->link, &others[i]);
+	}
+	memset(&server, 0, sizeof(server));
+	memset(&client, 0, sizeof(client));
+	fixture_connect(listener, NULL);
+	assert_works(plx_link_send(others[0].link, "back and forth", 14));
+	pump_ms(50); /* only these are polled often now */
+	expect_to_hear_at_once();
+	for (unsigned i = 0; i < 2; i++)
+		free(others[i].last);
 }
 
 TEST_BARE(receivers_end_in_their_turn)
