@@ -104,8 +104,8 @@ struct plx_fabric_conf {
 	/** What the receivers of an lcore may do in one turn: links, sockets and services together.
 	 * Then the rest waits for the next turn, which begins with the next receiver; timers, tasks
 	 * and heartbeats run in every turn. turn_ns: 1 us to 1 s; default 100 us. A callback is not
-	 * interrupted. The clock is read after at most 8 messages, and after each one while 8 of
-	 * them take longer than turn_ns. turn_max: messages; default 256. */
+	 * interrupted. The clock is read after at most 16 messages, and after each one while 16
+	 * of them would take longer than turn_ns. turn_max: messages; default 256. */
 	uint64_t turn_ns;
 	uint32_t turn_max;
 	/** Default limits of listeners. */
