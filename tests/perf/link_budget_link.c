@@ -144,11 +144,10 @@ static void link_open(const struct budget_conf *conf)
 	pair.message = calloc(1, conf->size + 1);
 	snprintf(address, sizeof(address), "%s:0", conf->host);
 
-	int rc = plx_fabric_init(
-		&(struct plx_fabric_conf){.drivers = table,
-					  .provider = conf->provider,
-					  /* callgrind runs 50 times slower */
-					  .turn_ns = PLX_TURN_NS_MAX});
+	int rc = plx_fabric_init(&(struct plx_fabric_conf){.drivers = table,
+							   .provider = conf->provider,
+							   /* callgrind runs 50 times slower */
+							   .turn_ns = PLX_TURN_NS_MAX});
 
 	rc = rc ? rc : plx_link_listen(address, &listen, &pair.listener);
 	rc = rc ? rc : plx_link_connect(plx_listener_address(pair.listener), &listen.link, &link);

@@ -147,7 +147,7 @@ static void on_tick(struct plx_timer *which, void *arg)
 	start_tick();
 }
 
-/* Take so many messages of each that their counts compare. */
+/* Enough messages of each to compare their counts. */
 static bool has_enough(uint64_t began_ns)
 {
 	uint64_t sum = 0;
