@@ -261,19 +261,26 @@ struct taking {
 	bool done; /* else a C++ callback has thrown */
 };
 
-/* The message whose callback has thrown does not come again. */
-static void skip(struct intake *intake, const struct plx_buf *page)
+/* A callback has thrown: what it was called for does not come again. Return: whether more of the
+ * message follows. */
+static bool skip(struct intake *intake, const struct plx_buf *message)
 {
+	const uint8_t *end = message->data + message->len;
 	struct wire_entry entry;
 
-	if (!intake->at || wire_entry_read(&intake->at, page->data + page->len, &entry))
-		let_go_of_first(intake);
+	if (!intake->at && message->data[0] == WIRE_PAGE) { /* it was called for the gap */
+		intake->at = message->data + WIRE_PAGE_BYTES;
+		return true;
+	}
+	return intake->at && !wire_entry_read(&intake->at, end, &entry) && intake->at != end;
 }
 
 static void stop_taking(struct taking *taking)
 {
-	if (!taking->done && taking->intake->held_count)
-		skip(taking->intake, taking->buf);
+	struct intake *intake = taking->intake;
+
+	if (!taking->done && intake->held_count && !skip(intake, taking->buf))
+		let_go_of_first(intake);
 	plx_buf_unref(taking->buf);
 }
 
@@ -328,14 +335,36 @@ void intake_open(struct intake *intake, struct plx_link *link)
 	intake->dropped = false;
 }
 
+/* A message that has just arrived. */
+struct arrival {
+	struct intake *intake; /* NULL: taken; else a C++ callback has thrown */
+	struct plx_buf *message;
+};
+
+static PLX_NOINLINE void hold_rest(struct intake *intake, struct plx_buf *message)
+{
+	if (intake->dropped || intake->held_count || !skip(intake, message))
+		return;
+	hold(intake, message);
+}
+
+/* Passes no address: the arrival stays in registers. */
+static inline PLX_ALWAYS_INLINE void stop_arrival(const struct arrival *arrival)
+{
+	if (plx_unlikely(arrival->intake != NULL))
+		hold_rest(arrival->intake, arrival->message);
+}
+
 const char *intake_take(struct intake *intake, struct plx_buf *message)
 {
+	struct arrival arrival PLX_CLEANUP(stop_arrival) = {intake, message};
 	const char *wrong = later;
 
 	if (plx_likely(intake->held_count == 0)) {
 		intake->at = NULL;
 		wrong = take(intake, message);
 	}
+	arrival.intake = NULL;
 	return plx_unlikely(wrong == later) ? hold(intake, message) : wrong;
 }
 
