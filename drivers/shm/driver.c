@@ -22,6 +22,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.long_private_data = true,
 	.ticket = prov_request_ticket,
 	.reject = prov_request_reject,
+	.peer_pid = ep_peer_pid,
 	.claim = send_claim,
 	.commit = send_commit,
 	.tx_size = TX_SIZE,

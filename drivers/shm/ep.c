@@ -66,6 +66,11 @@ static void ep_close(struct prov_ep *base)
 	drop(ep);
 }
 
+pid_t ep_peer_pid(const struct fid_ep *fid)
+{
+	return ((const struct shm_ep *)fid)->peer_process.pid;
+}
+
 const struct prov_ep_ops shm_ep_ops = {
 	.bytes = sizeof(struct shm_ep),
 	.msg = &shm_msg_ops,

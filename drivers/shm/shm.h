@@ -156,6 +156,9 @@ void cq_forget_doorbell(struct shm_ep *ep); /* before its socket is closed */
 extern const struct prov_ep_ops shm_ep_ops;
 extern const struct prov_domain_ops shm_domain_ops;
 
+/* For Pollux's links: see plx_fabric_driver.h. */
+pid_t ep_peer_pid(const struct fid_ep *fid);
+
 /* connect.c: see struct prov_ep_ops --------------------------------------------------------- */
 
 int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);

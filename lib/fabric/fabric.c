@@ -90,6 +90,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 
 	descriptors_mark();
 	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
+	handshake_init();
 	rc = driver_init(conf);
 	descriptors_close_on_exec();
 	if (rc)

@@ -3,7 +3,7 @@
  * Links: connections between processes over libfabric.
  * One lcore owns a link. It carries whole messages in order, and reports to its owner through
  * callbacks on that lcore. A misbehaving peer can only end its own link.
- * Includes plx_address.h. Direct data placement: plx_direct.h.
+ * Includes plx_address.h, and plx_peer.h: who the peer is. Direct data placement: plx_direct.h.
  */
 #ifndef PLX_FABRIC_H
 #define PLX_FABRIC_H
@@ -11,6 +11,7 @@
 #include "plx_address.h"
 #include "plx_base.h"
 #include "plx_mem.h"
+#include "plx_peer.h"
 #include "plx_topo.h"
 
 #include <sys/uio.h>
@@ -354,12 +355,6 @@ uint32_t plx_link_credit(const struct plx_link *link);
  * Thread: owner. */
 uint32_t plx_link_unfinished(const struct plx_link *link);
 
-/** Whether the peer is on this host: over shm, from a loopback address, or from this link's local
- * address. On an open link, false may mean that the provider does not report it. In on_close:
- * whether the peer's address is one of this host.
- * Thread: owner. */
-bool plx_link_is_same_host(const struct plx_link *link);
-
 /** Private data of the peer's HELLO: *length_out is 0 to PLX_LINK_HELLO_MAX bytes of any content.
  * Valid from on_hello until on_close returns.
  * Thread: owner. */
@@ -374,33 +369,6 @@ enum plx_link_reason plx_link_reason(const struct plx_link *link);
  * time, at most 10 s. Add jitter: others were refused too. 0: it was refused for another reason.
  * Thread: owner. */
 uint64_t plx_link_busy_ns(const struct plx_link *link);
-
-/** The peer's address, "192.0.2.1:7000"; valid until on_close returns. */
-const char *plx_link_peer(const struct plx_link *link);
-
-/** The peer's address as AF_INET or AF_INET6.
- * Thread: owner.
- * Return: 0; -EINVAL the provider does not report it. */
-int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out);
-
-/** Strip the peer's address from a text of on_close, for a line that already names the peer: "went
- * away without closing". Returns all of text if it has no address.
- * Thread: owner. */
-const char *plx_link_without_peer(const struct plx_link *link, const char *text);
-
-/** The driver, "tcp": constant text for plx_link_attr.provider. May change until on_open. */
-const char *plx_link_driver(const struct plx_link *link);
-
-/** Driver and provider for people: "tcp (libfabric plx_tcp)". May change until the link is open,
- * which invalidates the pointer; from on_open on it is valid until on_close returns. */
-const char *plx_link_provider(const struct plx_link *link);
-
-/** Why this provider was selected, for people: "the peer is on this host and offers it". May
- * change until the link is open. */
-const char *plx_link_choice(const struct plx_link *link);
-
-/** libfabric's name of the provider, "plx_tcp"; valid until on_close returns. */
-const char *plx_link_fi_provider(const struct plx_link *link);
 
 struct plx_link_stats {
 	uint64_t messages_sent, messages_received;

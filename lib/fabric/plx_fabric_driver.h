@@ -131,6 +131,10 @@ struct plx_fabric_driver {
 	const char *(*failure)(const struct fid_ep *ep, int prov_errno,
 			       enum plx_link_reason *reason_out);
 
+	/** The process of a connected endpoint's peer, as the kernel names it; 0: it is not in this
+	 * PID namespace. NULL for the function: only the peer knows. */
+	pid_t (*peer_pid)(const struct fid_ep *ep);
+
 	/** Detect that the host of a connected endpoint's peer is lost, although nothing is sent:
 	 * the link has no heartbeats. unanswered_ns: also give up a peer that leaves data
 	 * unacknowledged or unread for that long; 0: as long as the provider does. NULL for the

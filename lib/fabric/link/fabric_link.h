@@ -247,6 +247,8 @@ struct plx_link {
 	const char *refusal; /* why this side refuses it; NULL: its HELLO shows that */
 	char text[192];      /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
+	pid_t peer_pid; /* this and the next: once it is open */
+	char peer_program[PLX_PROGRAM_BYTES];
 };
 
 #define LINK_LINE(field) (offsetof(struct plx_link, field) / PLX_CACHE_LINE)
@@ -288,6 +290,8 @@ void link_abandon(struct plx_link *link);
 int link_fail_closed(const struct plx_link *link);
 
 /* handshake.c */
+/* Read this process's name and id. */
+void handshake_init(void);
 /* Whether private data has both HELLOs. */
 bool handshake_is_private(const struct plx_link *link);
 /* Write this side's HELLO, as private data: first 0, or as a frame: HELLO_REFUSED. out has room for

@@ -78,7 +78,7 @@ static const struct {
 	{AT(incarnation), 8, 8, 0, UINT64_MAX, NULL},
 	{AT(data), 1, HELLO_DATA_MAX, 0, 0, NULL},
 	{AT(program), 1, HELLO_PROGRAM_MAX, 0, 0, NULL},
-	{AT(pid), 4, 4, 0, UINT32_MAX, NULL},
+	{AT(pid), 4, 4, 0, HELLO_PID_MAX, "process id out of range"},
 	{AT(shm), HELLO_SHM_BYTES, HELLO_SHM_BYTES, 0, 0, NULL},
 };
 

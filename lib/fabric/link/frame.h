@@ -16,7 +16,8 @@
 #define HELLO_REST_MAX        216 /* its second: together the private data of our providers */
 #define HELLO_BYTES_MAX       (HELLO_OPENING_MAX + HELLO_REST_MAX)
 #define HELLO_DATA_MAX        64 /* of the protocol above */
-#define HELLO_PROGRAM_MAX     32
+#define HELLO_PROGRAM_MAX     15 /* as the kernel's comm */
+#define HELLO_PID_MAX         INT32_MAX
 #define HELLO_SHM_BYTES       32 /* a folder's id and a nonce, 16 bytes each */
 #define REFUSE_TEXT_MAX       120
 #define REFUSE_SHORT_MAX      39 /* with the opening's first three fields 55 bytes */
@@ -73,14 +74,14 @@ struct frame_hello {
 	uint64_t heartbeat_ms;  /* requested heartbeat period; 0: no heartbeats */
 	uint64_t dead_after_ms; /* silence after which it gives up the peer; 0: never */
 	uint64_t path;          /* connector's: equal for links on the same path */
-	/* The rest. The last three are reserved. */
+	/* The rest. shm is reserved. */
 	uint64_t features, protocol;
 	uint64_t rx_buf_bytes; /* longest frame this side receives, header included */
 	uint64_t rx_buf_count; /* message frames it can hold: the first grant */
 	uint64_t message_max;  /* longest message it accepts */
 	uint64_t incarnation;
-	uint8_t data[1 + HELLO_DATA_MAX]; /* private data of the protocol above */
-	uint8_t program[1 + HELLO_PROGRAM_MAX];
+	uint8_t data[1 + HELLO_DATA_MAX];       /* private data of the protocol above */
+	uint8_t program[1 + HELLO_PROGRAM_MAX]; /* any bytes */
 	uint64_t pid;
 	uint8_t shm[1 + HELLO_SHM_BYTES];
 	uint8_t refused[1 + REFUSE_TEXT_MAX]; /* instead of the rest: why */

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PROTOCOL_NAME_BYTES 32
 
@@ -123,6 +124,25 @@ static size_t refusal_max(const struct plx_link *link)
 	return is_private && !link->driver->long_private_data ? REFUSE_SHORT_MAX : REFUSE_TEXT_MAX;
 }
 
+static uint8_t own_program[1 + HELLO_PROGRAM_MAX];
+static pid_t own_pid;
+
+void handshake_init(void)
+{
+	own_program[0] = (uint8_t)strnlen(program_invocation_short_name, HELLO_PROGRAM_MAX);
+	memcpy(own_program + 1, program_invocation_short_name, own_program[0]);
+	own_pid = getpid();
+}
+
+/* A listener names itself only to a peer that it accepts. */
+static void introduce(const struct plx_link *link, struct frame_hello *hello)
+{
+	if (!link->connector && link->reason == PLX_LINK_HELLO) /* see decline */
+		return;
+	memcpy(hello->program, own_program, sizeof(hello->program));
+	hello->pid = (uint64_t)own_pid;
+}
+
 /* This side's HELLO, or why it refuses the peer's. */
 static struct frame_hello own_hello(const struct plx_link *link)
 {
@@ -148,6 +168,7 @@ static struct frame_hello own_hello(const struct plx_link *link)
 	hello.data[0] = link->attr.hello_length;
 	memcpy(hello.data + 1, link->attr.hello, link->attr.hello_length);
 	liveness_offer(link, &hello);
+	introduce(link, &hello);
 	return hello;
 }
 
@@ -239,9 +260,33 @@ bool handshake_hear(struct plx_link *link, const uint8_t *in, size_t length, boo
 
 /* Opening -------------------------------------------------------------------------------------- */
 
+/* The peer chooses its name: any bytes. */
+static void note_peer(struct plx_link *link)
+{
+	const struct plx_fabric_driver *driver = link->driver;
+	const uint8_t *program = link->hello.program;
+	char name[HELLO_PROGRAM_MAX + 1] = "";
+
+	memcpy(name, program + 1, program[0]);
+	plx_printable(name, link->peer_program, sizeof(link->peer_program));
+	link->peer_pid = driver->peer_pid ? driver->peer_pid(link->ep) : (pid_t)link->hello.pid;
+}
+
+/* Why the link is not over shared memory, although both sides are on this host: a listener knows
+ * what it offers. */
+static void note_choice(struct plx_link *link)
+{
+	if (link->connector || link->driver->same_host || !plx_link_is_same_host(link))
+		return;
+	link->choice = link->from->offers_same_host
+			     ? "the peer is on this host and chose it, although shm is offered"
+			     : "the peer is on this host, but shm is not offered here";
+}
+
 static void opened(struct plx_link *link)
 {
 	const struct frame_hello *hello = &link->hello;
+	char peer[PLX_PEER_BYTES];
 
 	plx_timer_stop(&link->timer);
 	link->tx_window = link->tx_frames_granted = (uint32_t)hello->rx_buf_count;
@@ -259,8 +304,10 @@ static void opened(struct plx_link *link)
 		admission_opened(link->ticket);
 		counter_add_shared(&link->from->opened, 1);
 	}
-	log_info("lcore %u: link with %s over %s is open", link->home->id, link->peer,
-		 link->set->label);
+	note_peer(link);
+	note_choice(link);
+	log_info("lcore %u: link with %s over %s is open: %s", link->home->id,
+		 plx_link_peer_format(link, peer), link->set->label, link->choice);
 	if (link->events->on_open)
 		link->events->on_open(link, link->user);
 }

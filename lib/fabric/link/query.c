@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Getters. */
+#include "base_internal.h"
 #include "fabric_address.h"
 #include "tx.h"
 
@@ -71,6 +72,42 @@ enum plx_link_reason plx_link_reason(const struct plx_link *link)
 const char *plx_link_peer(const struct plx_link *link)
 {
 	return link->peer;
+}
+
+const char *plx_link_peer_program(const struct plx_link *link)
+{
+	ASSERT_OWNER(link->home->id);
+	return link->peer_program;
+}
+
+pid_t plx_link_peer_pid(const struct plx_link *link)
+{
+	ASSERT_OWNER(link->home->id);
+	return link->peer_pid;
+}
+
+const char *plx_peer_format(const char *address, const char *program, pid_t pid,
+			    char out[PLX_PEER_BYTES])
+{
+	struct plx_text text = {.out = out, .size = PLX_PEER_BYTES};
+	const char *before = " (";
+
+	plx_text_add(&text, "%s", address);
+	if (program[0]) {
+		plx_text_add(&text, " (%s", program);
+		before = ", ";
+	}
+	if (pid)
+		plx_text_add(&text, "%spid %d", before, (int)pid);
+	if (pid || program[0])
+		plx_text_add(&text, ")");
+	return out;
+}
+
+const char *plx_link_peer_format(const struct plx_link *link, char out[PLX_PEER_BYTES])
+{
+	ASSERT_OWNER(link->home->id);
+	return plx_peer_format(link->peer, link->peer_program, link->peer_pid, out);
 }
 
 const char *plx_link_driver(const struct plx_link *link)

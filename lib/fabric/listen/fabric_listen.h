@@ -27,6 +27,7 @@ struct listener_shared {
 	_Atomic uint32_t refs;
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct plx_listen_attr attr; /* constant */
+	bool offers_same_host;       /* a driver of that kind listens; set before a request comes */
 	struct admission admission;
 	char last_failure[160];         /* this and the next one under the lock of admission */
 	char last_refused[256];         /* the log line of a limit */

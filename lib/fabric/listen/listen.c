@@ -87,6 +87,7 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 		listener_free(listener);
 		return rc;
 	}
+	listener->shared->offers_same_host |= set->driver->same_host;
 	LIST_INSERT_HEAD(&set->home->listeners, listener, of_home);
 	set->listeners++;
 	if (front)

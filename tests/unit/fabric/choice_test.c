@@ -60,6 +60,7 @@ TEST(a_local_listener_that_offers_only_tcp_is_reached_over_tcp)
 {
 	connect_by(fixture_listen("127.0.0.1:0", &on_tcp), NULL, "tcp");
 	expect_choice("on this host, but offers nothing quicker");
+	assert_has(plx_link_choice(server.link), "but shm is not offered here");
 }
 
 TEST(a_requested_provider_is_used)
@@ -68,9 +69,11 @@ TEST(a_requested_provider_is_used)
 
 	connect_by(listener, &on_tcp, "tcp");
 	expect_choice("asked for");
+	assert_has(plx_link_choice(server.link), "chose it, although shm is offered");
 	fixture_disconnect();
 	connect_by(listener, &on_shm, "shm");
 	expect_choice("asked for");
+	assert_string_equal(plx_link_choice(server.link), "the peer chose it");
 }
 
 TEST(a_requested_provider_that_the_listener_lacks_is_refused)

@@ -52,7 +52,7 @@ const char *provider_to_test(void);
 /** Whether that host is at an iWARP device, over verbs. */
 bool is_over_iwarp(void);
 
-extern const struct plx_fabric_driver plx_driver_tcp;
+extern const struct plx_fabric_driver plx_driver_tcp, plx_driver_shm;
 
 /** "foreign": libfabric's own TCP provider. */
 extern const struct plx_fabric_driver *const foreign_drivers[];

@@ -179,7 +179,8 @@ PLX_TEST(the_largest_hello_fits_into_private_data)
 	most.secured = 1;
 	most.heartbeat_ms = HEARTBEAT_MS_MAX;
 	most.dead_after_ms = DEAD_AFTER_MS_MAX;
-	most.path = most.features = most.pid = UINT32_MAX;
+	most.path = most.features = UINT32_MAX;
+	most.pid = INT32_MAX;
 	most.protocol = UINT8_MAX;
 	most.rx_buf_bytes = 1 << 30;
 	most.rx_buf_count = 65536;
@@ -191,7 +192,7 @@ PLX_TEST(the_largest_hello_fits_into_private_data)
 	assert_int_equal(opening, 35);
 	assert_true(opening <= HELLO_OPENING_MAX);
 	length = write_all(&most, bytes);
-	assert_int_equal(length - opening, 181);
+	assert_int_equal(length - opening, 164);
 	assert_true(length - opening <= HELLO_REST_MAX);
 	assert_null(hello_read(bytes, length, true, &out));
 	most.refused[0] = 0;
@@ -252,6 +253,42 @@ PLX_TEST(a_hello_is_not_read_past_its_end)
 	assert_string_equal(read_bytes(bytes, length, true), "a field is cut");
 }
 
+#define PROGRAM_FIELD 24
+
+PLX_TEST(the_program_and_its_id_may_be_missing)
+{
+	struct frame_hello older = good_hello, out = {0};
+	uint8_t bytes[HELLO_BYTES_MAX];
+	uint32_t length;
+
+	older.program[0] = 0;
+	older.pid = 0;
+	length = hello_write(bytes, &good_hello, 0, PROGRAM_FIELD);
+	assert_null(hello_read(bytes, length, true, &out));
+	assert_int_equal(out.program[0], 0);
+	assert_int_equal(out.pid, 0);
+	assert_int_equal(hello_write(bytes, &older, 0, HELLO_TYPES), length);
+}
+
+/* Any bytes, and no NUL at the end. */
+PLX_TEST(a_program_has_up_to_15_bytes_of_any_value)
+{
+	static const uint8_t names[][1 + HELLO_PROGRAM_MAX] = {
+		"\1x",
+		"\xf\x1b]0;owned\a\x1b[2J\xff",
+		"\xf\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		struct frame_hello hello = good_hello, out = {0};
+		uint8_t bytes[HELLO_BYTES_MAX];
+
+		memcpy(hello.program, names[i], sizeof(names[i]));
+		assert_null(hello_read(bytes, write_all(&hello, bytes), true, &out));
+		assert_memory_equal(out.program, names[i], 1u + names[i][0]);
+	}
+}
+
 PLX_TEST(a_field_has_its_length_and_place)
 {
 	uint8_t bytes[HELLO_BYTES_MAX + 8];
@@ -259,6 +296,12 @@ PLX_TEST(a_field_has_its_length_and_place)
 
 	memcpy(bytes + length, "\x17\4abcd", 6); /* the data again */
 	assert_string_equal(read_bytes(bytes, length + 6, true), "its fields are out of order");
+	length = hello_write(bytes, &good_hello, 0, PROGRAM_FIELD);
+	memcpy(bytes + length, "\x18\x10sixteen bytes ..", 18); /* a long program's name */
+	assert_string_equal(read_bytes(bytes, length + 18, true), "a field has another length");
+	memcpy(bytes + length, "\x18\0", 2); /* an empty one */
+	assert_string_equal(read_bytes(bytes, length + 2, true), "a field has another length");
+	length = write_all(&good_hello, bytes);
 	memcpy(bytes + length, "\x1a\1a", 3); /* a short offer of shared memory */
 	assert_string_equal(read_bytes(bytes, length + 3, true), "a field has another length");
 }
@@ -284,6 +327,8 @@ PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 		{FIELD(rx_buf_bytes), 0, "buffer size"},
 		{FIELD(rx_buf_count), 1, "buffer count"},
 		{FIELD(rx_buf_count), 65537, "buffer count"},
+		{FIELD(pid), (uint64_t)INT32_MAX + 1, "process id out of range"},
+		{FIELD(pid), UINT32_MAX, "process id out of range"},
 		{FIELD(heartbeat_ms), 9, "heartbeat period"},
 		{FIELD(heartbeat_ms), HEARTBEAT_MS_MAX + 1, "heartbeat period"},
 		{FIELD(heartbeat_ms), 0, "heartbeat period"},

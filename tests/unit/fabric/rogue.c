@@ -58,10 +58,15 @@ static bool is_own(void)
 	return !is_provider_given() && !is_libfabrics();
 }
 
+static const struct plx_fabric_driver *own_driver(void)
+{
+	return strcmp(fixture_provider, "shm") == 0 ? &plx_driver_shm : &plx_driver_tcp;
+}
+
 static const char *fi_name(void)
 {
 	if (is_own())
-		return plx_driver_tcp.provider;
+		return own_driver()->provider;
 	return is_libfabrics() ? "tcp" : provider_to_test();
 }
 
@@ -72,16 +77,16 @@ static struct fi_info *resolve(const char *address)
 
 	strcpy(host, address);
 	*strrchr(host, ':') = '\0';
-	hints->caps = FI_MSG | FI_RMA;
+	hints->caps = FI_MSG | (is_own() && !own_driver()->direct ? 0 : FI_RMA);
 	hints->mode = FI_RX_CQ_DATA;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup(fi_name());
-	assert_int_equal((is_own() ? plx_driver_tcp.getinfo : fi_getinfo)(FI_VERSION(1, 17), host,
-									  strrchr(address, ':') + 1,
-									  0, hints, &info),
+	assert_int_equal((is_own() ? own_driver()->getinfo : fi_getinfo)(FI_VERSION(1, 17), host,
+									 strrchr(address, ':') + 1,
+									 0, hints, &info),
 			 0);
 	fi_freeinfo(hints);
 	return info;
@@ -92,8 +97,8 @@ static void open_all(struct rogue *rogue)
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
 
-	assert_int_equal((is_own() ? plx_driver_tcp.fabric : fi_fabric)(rogue->info->fabric_attr,
-									&rogue->fabric, NULL),
+	assert_int_equal((is_own() ? own_driver()->fabric : fi_fabric)(rogue->info->fabric_attr,
+								       &rogue->fabric, NULL),
 			 0);
 	assert_int_equal(fi_domain(rogue->fabric, rogue->info, &rogue->domain, NULL), 0);
 	assert_int_equal(fi_cq_open(rogue->domain, &cq_attr, &rogue->cq, NULL), 0);
@@ -172,6 +177,22 @@ struct frame_hello rogue_answer(const struct rogue *rogue)
 	struct frame_hello hello = {0};
 
 	assert_null(hello_read(rogue->answer, rogue->answer_length, false, &hello));
+	return hello;
+}
+
+bool rogue_has_frame(struct rogue *rogue)
+{
+	rogue_progress(rogue);
+	return rogue->received[0][0] != 0;
+}
+
+struct frame_hello rogue_whole_answer(const struct rogue *rogue)
+{
+	const uint8_t *frame = rogue->received[0];
+	struct frame_hello hello = rogue_answer(rogue);
+
+	assert_int_equal(frame[0], FRAME_HELLO);
+	assert_null(hello_read(frame + FRAME_HEADER_BYTES, get32(frame + 4), true, &hello));
 	return hello;
 }
 
