@@ -103,8 +103,11 @@ struct netio_subscriber {
 	void *socket;         /**< the publish socket */
 	uint64_t id;          /**< counts from 1 */
 	const char *peer;     /**< the subscriber's address */
-	const char *provider; /**< as netio_recv_socket.provider */
-	void *data;           /**< the user's */
+	const char *provider; /**< this and the next three: as in netio_recv_socket */
+	const char *choice;
+	const char *program;
+	pid_t pid;
+	void *data; /**< the user's */
 };
 
 /** Counts of one subscriber. */
@@ -306,7 +309,11 @@ struct netio_publisher {
 	struct netio_subscribe_socket *subscribe_socket;
 	uint64_t id;          /**< counts from 1; netio_msg.source of its messages */
 	const char *address;  /**< "host:port", as the user gave it */
-	const char *provider; /**< as netio_recv_socket.provider; "" while not connected */
+	const char *provider; /**< this and the next three: as in netio_recv_socket; "" and 0
+				   while not connected */
+	const char *choice;
+	const char *program;
+	pid_t pid;
 	uint64_t incarnation; /**< random; another one after the publisher has restarted. 0: it has
 				   not been connected, or is of an older version */
 	uint64_t started_ns;  /**< when its publish socket was set up: CLOCK_REALTIME of its host */

@@ -42,8 +42,12 @@ struct netio_push_receiver {
 	struct netio_push_socket *push_socket;
 	uint64_t id;          /**< counts from 1; netio_msg.source of its answers */
 	const char *address;  /**< "host:port", as the user gave it */
-	const char *provider; /**< as netio_recv_socket.provider; "" while not connected */
-	void *data;           /**< the user's */
+	const char *provider; /**< this and the next three: as in netio_recv_socket; "" and 0
+				   while not connected */
+	const char *choice;
+	const char *program;
+	pid_t pid;
+	void *data; /**< the user's */
 };
 
 struct netio_push_socket {

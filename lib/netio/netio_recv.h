@@ -41,6 +41,9 @@ struct netio_recv_socket {
 	uint64_t id;          /**< counts from 1; if spread, per lcore, plus its id << 48 */
 	const char *peer;     /**< the peer's address, "192.0.2.1:40312" */
 	const char *provider; /**< as plx_link_provider, "tcp (libfabric plx_tcp)" */
+	const char *choice;   /**< why that provider, as plx_link_choice */
+	const char *program;  /**< the peer's, as plx_link_peer_program; "": unknown */
+	pid_t pid;            /**< the peer's, as plx_link_peer_pid; 0: unknown */
 	void *data;           /**< the user's */
 };
 

@@ -72,6 +72,9 @@ void accepted_note_open(struct accepted *accepted)
 	wire_peer_greeting(link, WIRE_HELLO, &greeting); /* it was checked in on_hello */
 	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(link));
 	snprintf(accepted->provider, sizeof(accepted->provider), "%s", plx_link_provider(link));
+	accepted->choice = plx_link_choice(link);
+	snprintf(accepted->program, sizeof(accepted->program), "%s", plx_link_peer_program(link));
+	accepted->pid = plx_link_peer_pid(link);
 	accepted->message_max = greeting.message_max;
 	accepted->id = ++((struct acceptor *)accepted->session.acceptor)->next_id;
 }

@@ -50,6 +50,9 @@ struct accepted {
 	char why[200];
 	char peer[PLX_ADDRESS_MAX];
 	char provider[64];
+	const char *choice;
+	char program[PLX_PROGRAM_BYTES];
+	pid_t pid;
 };
 
 /* Check attributes common to listening sockets. Return: 0; -EINVAL. */

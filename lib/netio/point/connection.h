@@ -74,6 +74,22 @@ int hub_find(const struct hub *hub, const char *what, const char *host, unsigned
 void hub_add(struct hub *hub, struct netio_connection *connection,
 	     const struct connection_owner *owner, void *cb_object, const char *address);
 
+/* Fill in the fields of a connection's public struct that come from its open link; and empty them
+ * without one. */
+#define SHOW_PEER(pub, open_link)                                  \
+	do {                                                       \
+		(pub)->provider = plx_link_provider(open_link);    \
+		(pub)->choice = plx_link_choice(open_link);        \
+		(pub)->program = plx_link_peer_program(open_link); \
+		(pub)->pid = plx_link_peer_pid(open_link);         \
+	} while (0)
+
+#define HIDE_PEER(pub)                                                 \
+	do {                                                           \
+		(pub)->provider = (pub)->choice = (pub)->program = ""; \
+		(pub)->pid = 0;                                        \
+	} while (0)
+
 #define CONNECTION_SESSION .hello = connection_on_hello, .refused = notify_refused
 
 /* Call a callback of the user's socket. session: of a struct netio_connection. */

@@ -128,6 +128,9 @@ static void on_opened(struct plx_session *session)
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
+		.choice = accepted->choice,
+		.program = accepted->program,
+		.pid = accepted->pid,
 	};
 	CALL_USER(socket_of(receiver), cb_connection_established, &receiver->pub);
 }

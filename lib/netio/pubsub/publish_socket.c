@@ -92,6 +92,9 @@ static void on_opened(struct plx_session *session)
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
+		.choice = accepted->choice,
+		.program = accepted->program,
+		.pid = accepted->pid,
 	};
 	wire_peer_greeting(session->link, WIRE_HELLO, &hello); /* it was checked in on_hello */
 	absent_return(subscriber, &hello);

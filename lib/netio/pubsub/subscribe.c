@@ -155,7 +155,7 @@ static void on_opened(struct plx_connector *session)
 	publisher->pub.incarnation = greeting.incarnation;
 	publisher->pub.started_ns = greeting.incarnation ? greeting.started_ns : 0;
 	intake_open(&publisher->intake, session->base.link);
-	publisher->pub.provider = plx_link_provider(session->link);
+	SHOW_PEER(&publisher->pub, session->link);
 	publisher_send_requests(publisher);
 	notify_opened(session);
 	close_if_unused(publisher);
@@ -180,7 +180,7 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct publisher *publisher = (struct publisher *)session;
 
-	publisher->pub.provider = "";
+	HIDE_PEER(&publisher->pub);
 	publisher->is_full = false;
 	greet(publisher);
 }
@@ -219,8 +219,8 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 		.subscribe_socket = core->hub.socket,
 		.id = publisher->connection.source,
 		.address = publisher->connection.session.address,
-		.provider = "",
 	};
+	HIDE_PEER(&publisher->pub);
 	publisher->key = plx_random_id();
 	greet(publisher);
 	publisher->intake = (struct intake){

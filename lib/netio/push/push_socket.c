@@ -138,7 +138,7 @@ static void on_opened(struct plx_connector *session)
 	struct push_receiver *receiver = (struct push_receiver *)session;
 	struct netio_push_core *core = receiver->core;
 
-	receiver->pub.provider = plx_link_provider(session->link);
+	SHOW_PEER(&receiver->pub, session->link);
 	receiver->is_open = true;
 	receiver->is_full = false;
 	receiver->is_suspect = plx_link_is_suspect(session->link);
@@ -169,7 +169,7 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
-	receiver->pub.provider = "";
+	HIDE_PEER(&receiver->pub);
 	push_leave(receiver);
 	if (link) /* process what the peer's last frames reported */
 		finish(receiver, plx_link_unfinished(link));
@@ -298,8 +298,8 @@ static int create(struct netio_push_core *core, const char *address)
 		.push_socket = core->hub.socket,
 		.id = receiver->connection.source,
 		.address = receiver->connection.session.address,
-		.provider = "",
 	};
+	HIDE_PEER(&receiver->pub);
 	STAILQ_INIT(&receiver->in_flight.list);
 	rc = netio_logged(plx_connector_open(&receiver->connection.session, address));
 	if (rc)
