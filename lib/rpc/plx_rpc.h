@@ -136,7 +136,8 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 /** Returns as many bytes as the request's 4 bytes say (little-endian), up to
  * PLX_RPC_SELF_TEST_MAX: 0, 1, ... 255, 0, ... */
 #define PLX_RPC_GENERATE 0xffffff02u
-/** Returns JSON: version, program, lcore, uptime_s, and methods with their figures on all lcores.
+/** Returns JSON: version, program, pid, lcore, uptime_s, the client that asks as the service sees
+ * it (address, program, pid, provider, choice), and methods with their figures on all lcores.
  * Counts as 20 requests per method. */
 #define PLX_RPC_DESCRIBE 0xffffff03u
 
@@ -225,6 +226,11 @@ bool plx_rpc_request_is_gone(const struct plx_rpc_request *request);
 /** When the client stops waiting, as a time of plx_now_ns; PLX_NEVER: no deadline. Thread: the
  * holder's. */
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request);
+
+/** The client's link, for questions of plx_peer.h: who asks. NULL: it has ended. Valid until the
+ * handler returns, or the loop's next turn.
+ * Thread: the request's lcore. */
+const struct plx_link *plx_rpc_request_link(const struct plx_rpc_request *request);
 
 /** Sums over all lcores. Methods are in the order of registration. */
 struct plx_rpc_method_stats {
@@ -330,6 +336,11 @@ const char *plx_rpc_client_trouble(const struct plx_rpc_client *client);
  * that link ends.
  * Thread: owner. */
 const char *plx_rpc_client_provider(const struct plx_rpc_client *client);
+
+/** The first link that is up, for questions of plx_peer.h: which service it is, and why it is
+ * reached that way. NULL: none is up. Valid until that link ends.
+ * Thread: owner. */
+const struct plx_link *plx_rpc_client_link(const struct plx_rpc_client *client);
 
 struct plx_rpc_call {
 	uint32_t method;

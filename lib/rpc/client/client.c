@@ -147,14 +147,21 @@ const char *plx_rpc_client_trouble(const struct plx_rpc_client *client)
 	return "";
 }
 
-const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
+const struct plx_link *plx_rpc_client_link(const struct plx_rpc_client *client)
 {
 	ASSERT_OWNER(client->lcore);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (channel_is_up(&client->channels[i]))
-			return plx_link_fi_provider(client->channels[i].session.link);
+			return client->channels[i].session.link;
 	}
-	return "";
+	return NULL;
+}
+
+const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
+{
+	const struct plx_link *link = plx_rpc_client_link(client);
+
+	return link ? plx_link_fi_provider(link) : "";
 }
 
 void plx_rpc_client_stats(const struct plx_rpc_client *client,

@@ -53,12 +53,13 @@ static void on_writable(struct plx_link *link, void *user)
 static void end_link(struct peer *peer, const char *why)
 {
 	struct service_local *local = peer->local;
+	char client[PLX_PEER_BYTES];
 
 	if (peer->session.failure)
 		return;
 	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
 		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
-			plx_link_peer(peer->session.link), why);
+			plx_link_peer_format(peer->session.link, client), why);
 	plx_session_fail(&peer->session, why);
 }
 

@@ -289,6 +289,12 @@ bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 	       (!request->peer && (!request->list || !request->lost_ns));
 }
 
+const struct plx_link *plx_rpc_request_link(const struct plx_rpc_request *request)
+{
+	ASSERT_OWNER(request->local->lcore);
+	return request->peer ? request->peer->session.link : NULL;
+}
+
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)
 {
 	return request->deadline_ns;

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define BYTES_PER_ONE 256
 #define BURST_S       0.01
@@ -100,13 +101,11 @@ static void generate(struct plx_rpc_request *request, const void *data, uint32_t
 
 #define NAME_BYTES 256 /* of a method or program name, as sent */
 
-/* Write a JSON string. plx_printable leaves only quotes and backslashes to escape. */
-static void put_string(FILE *out, const char *text)
+/* Write a JSON string: plx_printable leaves only quotes and backslashes to escape. */
+static void put_printable(FILE *out, const char *printable)
 {
-	char printable[NAME_BYTES];
-
 	putc('"', out);
-	for (const char *at = plx_printable(text, printable, sizeof(printable)); *at; at++) {
+	for (const char *at = printable; *at; at++) {
 		if (*at == '"' || *at == '\\')
 			putc('\\', out);
 		putc(*at, out);
@@ -114,16 +113,44 @@ static void put_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-/* Written by hand: building jansson objects blocked the lcore for 200 us and more. */
-static void put_description(FILE *out, const struct service_local *local)
+static void put_string(FILE *out, const char *text)
 {
+	char printable[NAME_BYTES];
+
+	put_printable(out, plx_printable(text, printable, sizeof(printable)));
+}
+
+/* All of its texts are printable. */
+static void put_client(FILE *out, const struct plx_link *link)
+{
+	const char *const members[][2] = {
+		{"address", plx_link_peer(link)},
+		{"program", plx_link_peer_program(link)},
+		{"provider", plx_link_provider(link)},
+		{"choice", plx_link_choice(link)},
+	};
+
+	fprintf(out, ",\"client\":{\"pid\":%d", (int)plx_link_peer_pid(link));
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(members); i++) {
+		fprintf(out, ",\"%s\":", members[i][0]);
+		put_printable(out, members[i][1]);
+	}
+	putc('}', out);
+}
+
+/* Written by hand: building jansson objects blocked the lcore for 200 us and more. */
+static void put_description(FILE *out, const struct plx_rpc_request *request)
+{
+	const struct service_local *local = request->local;
 	uint64_t uptime_ns = plx_time_since(local->service->created_ns, plx_loop_now_ns());
 	struct plx_rpc_method_stats stats;
 
 	fprintf(out, "{\"version\":\"%s\",\"program\":", plx_version());
 	put_string(out, program_invocation_short_name);
-	fprintf(out, ",\"lcore\":%u,\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
+	fprintf(out, ",\"pid\":%d,\"lcore\":%u,\"uptime_s\":%" PRIu64 ".%06" PRIu64, (int)getpid(),
 		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
+	put_client(out, request->peer->session.link);
+	fputs(",\"methods\":[", out);
 	for (uint32_t i = 0; plx_rpc_method_stats(local->service, i, &stats) == 0; i++) {
 		fprintf(out, "%s{\"id\":%u,\"version\":%u,\"name\":", i ? "," : "", stats.id,
 			stats.version);
@@ -148,7 +175,7 @@ static void describe(struct plx_rpc_request *request, const void *data, uint32_t
 		return;
 	out = open_memstream(&text, &text_bytes);
 	if (out)
-		put_description(out, local);
+		put_description(out, request);
 	if (out && fclose(out) == 0)
 		plx_rpc_reply(request, text, text_bytes);
 	else

@@ -4,7 +4,9 @@
 
 #include "log_capture.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <unistd.h>
 
 TEST(the_self_test_echoes_and_discards)
 {
@@ -65,6 +67,63 @@ TEST(the_self_test_describes_its_methods)
 	assert_int_equal(json_integer_value(json_object_get(echo, "requests")), 1);
 	assert_string_equal(json_string_value(json_object_get(all, "version")), plx_version());
 	json_decref(all);
+}
+
+static void expect_own(const json_t *of)
+{
+	const char *program = json_string_value(json_object_get(of, "program"));
+
+	assert_non_null(program);
+	assert_in_range(strlen(program), 1, 15);
+	assert_memory_equal(program, program_invocation_short_name, strlen(program));
+	assert_int_equal(json_integer_value(json_object_get(of, "pid")), getpid());
+}
+
+static void expect_client(const char *driver, const char *choice)
+{
+	json_t *all = (describe_it(), json_loads(description, 0, NULL));
+	const json_t *it = json_object_get(all, "client");
+
+	assert_int_equal(json_integer_value(json_object_get(all, "pid")), getpid());
+	expect_own(it);
+	assert_memory_equal(json_string_value(json_object_get(it, "provider")), driver,
+			    strlen(driver));
+	assert_string_equal(json_string_value(json_object_get(it, "choice")), choice);
+	assert_non_null(strchr(json_string_value(json_object_get(it, "address")), ':'));
+	json_decref(all);
+}
+
+TEST(the_description_names_the_client_over_tcp)
+{
+	expect_client("tcp", "the peer is on this host, but shm is not offered here");
+}
+
+PLX_TEST_WITH(the_description_names_the_client_over_shm, rpc_up_shm, rpc_down)
+{
+	expect_client("shm", "the peer chose it");
+}
+
+/* Both sides are in this process. */
+static void expect_link(const struct plx_link *link)
+{
+	assert_non_null(link);
+	assert_memory_equal(plx_link_peer_program(link), program_invocation_short_name,
+			    strlen(plx_link_peer_program(link)));
+	assert_int_equal(plx_link_peer_pid(link), getpid());
+}
+
+TEST(requests_and_clients_lead_to_their_links)
+{
+	call_it(LATER, NULL, 0, &outcome);
+	PUMP_UNTIL(kept_count == 1);
+	expect_link(plx_rpc_request_link(kept[0]));
+	expect_link(plx_rpc_client_link(caller));
+	assert_string_equal(plx_link_choice(plx_rpc_client_link(caller)), "it was asked for");
+	destroy_caller();
+	PUMP_UNTIL(gone_count == 1);
+	assert_null(plx_rpc_request_link(kept[0]));
+	caller = make_client((const char *const[]){"127.0.0.1:9", NULL}, NULL);
+	assert_null(plx_rpc_client_link(caller));
 }
 
 /* Even if the program's name is not UTF-8. */
