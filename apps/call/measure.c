@@ -55,10 +55,12 @@ void measure_end(struct measure *measure)
 
 void measure_note_provider(struct measure *measure)
 {
-	const char *provider = plx_rpc_client_provider(measure->client);
+	const struct plx_link *link = plx_rpc_client_link(measure->client);
 
-	if (provider[0])
-		snprintf(measure->provider, sizeof(measure->provider), "%s", provider);
+	if (!link)
+		return;
+	snprintf(measure->provider, sizeof(measure->provider), "%s", plx_link_fi_provider(link));
+	measure->choice = plx_link_choice(link);
 }
 
 static void fail_unknown(struct measure *measure)
@@ -183,6 +185,8 @@ static int report(const struct measure *measure)
 		plx_measure_say_interrupted(&conf->run, result.interrupted, result.rtt_ns->count,
 					    "calls", elapsed_ns);
 	plx_result_print(&result, stdout, 0);
+	if (measure->choice)
+		plx_app_say("provider %s: %s", measure->provider, measure->choice);
 	say_rate(measure, elapsed_ns);
 	say_statuses(measure);
 	if (measure->statuses[PLX_RPC_OK] == 0)

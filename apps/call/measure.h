@@ -46,8 +46,9 @@ struct measure {
 	struct plx_hist service_ns; /* from when the call was made */
 	uint64_t first_tsc, last_intended_tsc, last_sent_tsc;
 	/* Shared, and rarely touched: */
-	char provider[32]; /* when last up */
-	char failure[512]; /* why it ended early, after measuring something; "": it did not */
+	char provider[32];  /* when last up */
+	const char *choice; /* why that one: constant text */
+	char failure[512];  /* why it ended early, after measuring something; "": it did not */
 };
 
 /** Make a call for `one`. Return: 0; as plx_rpc_call, and measure->rc is the same. */

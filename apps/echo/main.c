@@ -45,9 +45,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 static void on_open(struct plx_link *link, void *user)
 {
 	struct client *client = calloc(1, sizeof(*client));
+	char name[PLX_PEER_BYTES];
 
 	plx_link_set_user(link, client);
-	plx_app_say("%s connected over %s", plx_link_peer(link), plx_link_provider(link));
+	plx_app_say("%s connected over %s", plx_link_peer_format(link, name),
+		    plx_link_provider(link));
 	if (!client)
 		plx_link_abort(link);
 }

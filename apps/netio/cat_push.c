@@ -41,7 +41,11 @@ static void go_if_tried(void)
 
 static void on_established(struct netio_push_receiver *receiver)
 {
-	cat_tell("%s connected over %s", receiver->address, receiver->provider);
+	char peer[PLX_PEER_BYTES];
+
+	cat_tell("%s connected over %s: %s",
+		 plx_peer_format(receiver->address, receiver->program, receiver->pid, peer),
+		 receiver->provider, receiver->choice);
 	tried(receiver);
 	go_if_tried();
 }

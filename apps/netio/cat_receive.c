@@ -25,7 +25,12 @@ static void on_connection_refused(struct netio_publisher *publisher, enum plx_li
 
 static void on_connected(struct netio_publisher *publisher)
 {
+	char peer[PLX_PEER_BYTES];
+
 	last_why[0] = '\0';
+	cat_tell("%s connected over %s: %s",
+		 plx_peer_format(publisher->address, publisher->program, publisher->pid, peer),
+		 publisher->provider, publisher->choice);
 }
 
 static void on_publisher_suspect(struct netio_publisher *publisher, bool suspect)
@@ -38,8 +43,7 @@ static void on_subscribed(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	cat_tell("subscribed to %s at %s over %s", cat_tag_format(subscription, text),
-		 publisher->address, publisher->provider);
+	cat_tell("subscribed to %s at %s", cat_tag_format(subscription, text), publisher->address);
 }
 
 static void on_subscription_refused(struct netio_publisher *publisher,
@@ -113,7 +117,11 @@ static struct netio_listen_socket receiver;
 
 static void on_established(struct netio_recv_socket *socket)
 {
-	cat_tell("%s connected over %s", socket->peer, socket->provider);
+	char peer[PLX_PEER_BYTES];
+
+	cat_tell("%s connected over %s",
+		 plx_peer_format(socket->peer, socket->program, socket->pid, peer),
+		 socket->provider);
 }
 
 static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,

@@ -53,12 +53,16 @@ struct peer {
 
 static void on_established(struct netio_recv_socket *socket)
 {
+	char peer[PLX_PEER_BYTES];
+
 	socket->data = calloc(1, sizeof(struct peer));
 	if (!socket->data) {
 		netio_recv_socket_close(socket);
 		return;
 	}
-	plx_app_say("%s connected over %s", socket->peer, socket->provider);
+	plx_app_say("%s connected over %s",
+		    plx_peer_format(socket->peer, socket->program, socket->pid, peer),
+		    socket->provider);
 }
 
 static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,

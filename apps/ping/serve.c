@@ -87,6 +87,7 @@ static void on_dropped_message(struct plx_link *link, struct plx_buf *message, v
 static void on_open(struct plx_link *link, void *user)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
+	char name[PLX_PEER_BYTES];
 
 	plx_link_set_user(link, peer);
 	if (!peer) {
@@ -95,7 +96,8 @@ static void on_open(struct plx_link *link, void *user)
 	}
 	peer->counts = plx_lcore_var_mine(counts_var);
 	peer->counts->links++;
-	plx_app_say("%s connected over %s", plx_link_peer(link), plx_link_provider(link));
+	plx_app_say("%s connected over %s", plx_link_peer_format(link, name),
+		    plx_link_provider(link));
 }
 
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,

@@ -34,11 +34,14 @@ RESULTS_TEST(provider_is_chosen_for_each_peer)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct server server = serve_echo(rows[i].server);
+		struct process *client = launch_ping(&server, rows[i].client,
+						     "--count 20 --warmup 0 --verify --out %s",
+						     results);
+		int pid = client->pid;
 
-		expect_choice(launch_ping(&server, rows[i].client,
-					  "--count 20 --warmup 0 --verify --out %s", results),
-			      rows[i].tcp, rows[i].why);
-		expect_out(server.process, "%s", connected_over(rows[i].tcp ? "tcp" : "shm"));
+		expect_choice(client, rows[i].tcp, rows[i].why);
+		expect_out(server.process, " (plx-ping, pid %d)%s", pid,
+			   connected_over(rows[i].tcp ? "tcp" : "shm"));
 		end_server(&server);
 	}
 }
