@@ -123,8 +123,9 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_session *accepted = arg;
+	char peer[PLX_PEER_BYTES];
 
-	session_log_late(plx_link_peer(accepted->link));
+	session_log_late(plx_link_peer_format(accepted->link, peer));
 	plx_link_abort(accepted->link);
 }
 

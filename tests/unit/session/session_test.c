@@ -385,6 +385,8 @@ TEST(an_accepted_link_takes_at_most_5_s_to_close)
 
 	session_listen("", NULL);
 	hello.heartbeat_ms = 0;
+	memcpy(hello.program, "\4slow", 5);
+	hello.pid = 7;
 	struct rogue *rogue = rogue_connect(session_address);
 	rogue_send_hello(rogue, &hello);
 	assert_true(pump_until(&accepting.opened, 1, 3000));
@@ -395,7 +397,7 @@ TEST(an_accepted_link_takes_at_most_5_s_to_close)
 	plx_session_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
-	assert_int_equal(log_count("did not take all within 5 s"), 1);
+	assert_int_equal(log_count(" (slow, pid 7) did not take all within 5 s"), 1);
 	rogue_close(rogue);
 }
 
