@@ -263,7 +263,40 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops ep_fid_ops = PROV_FID_OPS(ep_close, ep_bind, ep_control);
+static void look_at_arrival(const struct fid_ep *fid, struct plx_arrival *out)
+{
+	const struct prov_ep *ep = (const struct prov_ep *)fid;
+
+	*out = (struct plx_arrival){.bytes = ep->part_bytes, .begin = ep->part_bytes};
+	if (prov_ep_ops(ep)->is_in_parts(ep, &out->is_held))
+		out->begin = ep->part_begin;
+}
+
+static uint64_t ep_in_flight(const struct fid_ep *fid)
+{
+	const struct prov_ep *ep = (const struct prov_ep *)fid;
+	const struct prov_ep_ops *ops = prov_ep_ops(ep);
+
+	return ops->in_flight && ep->state == EP_CONNECTED ? ops->in_flight(ep) : 0;
+}
+
+static int ep_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	static const struct plx_arrival_ops arrival_ops = {look_at_arrival, ep_in_flight};
+
+	if (flags || strcmp(name, PLX_ARRIVAL_OPS) != 0)
+		return -FI_ENOSYS;
+	*ops = (void *)&arrival_ops;
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = ep_open_ops,
+};
 
 static int init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_info *info,
 		void *context)

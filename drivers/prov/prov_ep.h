@@ -4,6 +4,7 @@
 #define PROV_EP_H
 
 #include "eq.h"
+#include "plx_arrival.h"
 #include "prov_cq.h"
 
 #include <rdma/fi_cm.h>
@@ -93,6 +94,8 @@ struct prov_ep {
 	 * connection. */
 	struct prov_event events[2];
 	uint32_t told;
+	/* Received in parts of messages, and when the last of these began: see plx_arrival.h. */
+	uint64_t part_bytes, part_begin;
 };
 
 /* A message to send: see send_calls.h. */
@@ -116,6 +119,9 @@ struct prov_ep_ops {
 	void (*init)(struct prov_ep *ep);   /* or NULL */
 	int (*enable)(struct prov_ep *ep);  /* or NULL. Return: 0; -FI_ENOMEM; -errno */
 	void (*posted)(struct prov_ep *ep); /* a receive was posted on a starved one */
+	/* Whether a message is incomplete. *is_held_out: see plx_arrival.h. */
+	bool (*is_in_parts)(const struct prov_ep *ep, bool *is_held_out);
+	uint64_t (*in_flight)(const struct prov_ep *ep); /* the same, of a connected one; or NULL */
 	/* Ask ep->peer for a connection. Return: 0: an event reports the result; on error nothing
 	 * has changed. */
 	int (*connect)(struct prov_ep *ep, const void *data, size_t length);

@@ -78,6 +78,7 @@ const struct prov_ep_ops shm_ep_ops = {
 	.init = init,
 	.enable = enable,
 	.posted = progress_posted,
+	.is_in_parts = receive_is_in_parts,
 	.connect = shm_ep_connect,
 	.accept = shm_ep_accept,
 	.shutdown = shm_ep_shutdown,

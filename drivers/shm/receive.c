@@ -31,6 +31,7 @@ static void begin_part(struct shm_ep *ep, const struct record *record, uint64_t 
 	ep->base.rx.filling = true;
 	ep->part_total = total;
 	ep->part_done = 0;
+	ep->base.part_begin = ep->base.part_bytes;
 }
 
 static void end_part(struct shm_ep *ep)
@@ -51,6 +52,7 @@ static bool take_part(struct shm_ep *ep, struct record *record)
 		return false;
 	receives_copy(&ep->base.rx, ep->part_done, record->payload + header, length);
 	ep->part_done += length;
+	ep->base.part_bytes += length;
 	record->flags |= RECORD_ACK; /* the sender writes the next part there while we copy */
 	advance(ep, record);
 	if (ep->part_done == ep->part_total)
@@ -131,6 +133,7 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 	if (got < 0)
 		return false;
 	ep->part_done += (uint64_t)got;
+	ep->base.part_bytes += (uint64_t)got;
 	/* Bytes that do not fit are not read. */
 	if (ep->part_done < ep->part_total && ep->part_done < receive->total)
 		return got > 0;
@@ -181,6 +184,14 @@ static inline int take(struct shm_ep *ep)
 	if (plx_unlikely(ep->base.rx.cancelled && !ep->part.kind))
 		receives_drop_cancelled(&ep->base.rx);
 	return 1;
+}
+
+bool receive_is_in_parts(const struct prov_ep *base, bool *is_held_out)
+{
+	const struct shm_ep *ep = (const struct shm_ep *)base;
+
+	*is_held_out = ep->part.kind == RECORD_READ || !cq_has_room(base->rx_cq);
+	return ep->part.kind;
 }
 
 uint32_t receive_poll(struct shm_ep *ep, uint32_t max)

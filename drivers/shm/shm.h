@@ -196,5 +196,7 @@ void send_commit(struct fid_ep *fid, size_t length);
 /* receive.c -------------------------------------------------------------------------------- */
 
 uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* returns records taken */
+/* See struct prov_ep_ops. */
+bool receive_is_in_parts(const struct prov_ep *base, bool *is_held_out);
 
 #endif

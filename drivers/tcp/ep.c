@@ -2,6 +2,7 @@
 /* Endpoints: ending and closing. */
 #include "tcp.h"
 
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -13,6 +14,15 @@ static void posted(struct prov_ep *base)
 {
 	base->starved = false;
 	poll_wait((struct tcp_ep *)base);
+}
+
+static uint64_t in_flight(const struct prov_ep *base)
+{
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	getsockopt(base->source.fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	return (uint64_t)info.tcpi_unacked * info.tcpi_snd_mss;
 }
 
 /* Ending --------------------------------------------------------------------------------------- */
@@ -128,6 +138,8 @@ const struct prov_ep_ops tcp_ep_ops = {
 	.msg = &tcp_msg_ops,
 	.rma = &tcp_rma_ops,
 	.posted = posted,
+	.is_in_parts = tcp_receive_is_in_parts,
+	.in_flight = in_flight,
 	.connect = tcp_ep_connect,
 	.accept = tcp_ep_accept,
 	.shutdown = tcp_ep_shutdown,

@@ -122,6 +122,7 @@ static int target_pieces(const struct tcp_ep *ep, struct iovec *out)
 static void got_payload(struct tcp_ep *ep, size_t length)
 {
 	ep->frame_done += (uint32_t)length;
+	ep->base.part_bytes += length;
 	ep->pending = ep->frame_done == ep->frame.length;
 }
 
@@ -137,6 +138,8 @@ static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 {
 	size_t taken = 0;
 
+	if (!ep->header_have)
+		ep->base.part_begin = ep->base.part_bytes;
 	while (taken < length && !ep->pending) {
 		size_t need = header_need(ep) - ep->header_have;
 		size_t bytes = need < length - taken ? need : length - taken;
@@ -150,6 +153,7 @@ static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 		}
 		ep->pending = ep->header_have == header_need(ep);
 	}
+	ep->base.part_bytes += taken;
 	return taken;
 }
 
@@ -295,6 +299,14 @@ bool tcp_receive_read(struct tcp_ep *ep)
 		return true; /* read again */
 	tcp_ep_finish(ep);   /* the peer closed, or the connection failed */
 	return false;
+}
+
+bool tcp_receive_is_in_parts(const struct prov_ep *base, bool *is_held_out)
+{
+	const struct tcp_ep *ep = (const struct tcp_ep *)base;
+
+	*is_held_out = ep->is_stalled;
+	return ep->in_frame || ep->header_have;
 }
 
 void tcp_receive_resume(struct tcp_ep *ep)

@@ -254,6 +254,8 @@ void congestion_return_to_bbr(int fd, const struct sockaddr_storage *peer);
 
 /* Read the socket once and take the bytes. Return: whether there were any. */
 bool tcp_receive_read(struct tcp_ep *ep);
+/* See struct prov_ep_ops. */
+bool tcp_receive_is_in_parts(const struct prov_ep *base, bool *is_held_out);
 /* Continue after a stall. */
 void tcp_receive_resume(struct tcp_ep *ep);
 
