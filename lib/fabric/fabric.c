@@ -268,6 +268,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	turn_home_init(home);
 	liveness_home_init(home);
 	assembly_home_init(home);
+	arrival_home_init(home);
 	release_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0 ||
 	    lookup_home_init(home) != 0 ||
@@ -445,6 +446,7 @@ static void free_home(struct plx_fabric_lcore *home)
 	link_buf_free_all(home);
 	release_all(home);
 	assembly_home_fini(home);
+	arrival_home_fini(home);
 	plx_pool_destroy(home->tx_pool);
 	free(home);
 }

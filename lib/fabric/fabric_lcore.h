@@ -69,8 +69,9 @@ struct peer {
 
 /* One lcore's view of a peer. */
 struct presence {
-	/* The last turn in which any of the links received a frame, and sent one. The lcore writes
-	 * both with each frame. Other lcores read heard_ns if they received nothing themselves. */
+	/* The last turn in which any of the links received a frame, and sent one; or in which an
+	 * incomplete frame was seen to arrive. The lcore writes both with each frame. Other lcores
+	 * read heard_ns if they received nothing themselves. */
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t heard_ns;
 	uint64_t sent_ns;
 	struct plx_fabric_lcore *home;
@@ -79,6 +80,8 @@ struct presence {
 	struct plx_link *next_heartbeat; /* in `links`; NULL: the first */
 	LIST_ENTRY(presence) of_home;
 	LIST_ENTRY(presence) of_peer; /* across lcores; under the lock */
+	uint64_t asked_ns;            /* bytes of frames until then are known; under the lock */
+	bool is_delayed;              /* as of then: see peer_asked; under the lock */
 	bool suspect;
 	bool heartbeat_unsent; /* no link accepted the last heartbeat */
 };
@@ -91,6 +94,9 @@ struct watch {
 	bool on_time;         /* this check is at a multiple, not an additional one */
 	LIST_HEAD(, presence) presences;
 	struct presence *looking;   /* next to check, in a check that takes several turns */
+	struct plx_link *asking;    /* of `looking`, the next link to ask for bytes */
+	uint64_t asking_ns;         /* looked_ns as of then; 0: it is not asked */
+	bool is_delayed;            /* as one of these links says */
 	uint64_t again_ns;          /* when to check one of those before it again */
 	struct presence no_peer;    /* for links without any other */
 	_Atomic uint64_t looked_ns; /* all frames that had arrived by then were taken; V1 */
@@ -111,6 +117,13 @@ struct partials {
 	struct plx_timer look;
 	struct plx_task make_room;
 	struct plx_log_limit log_limit;
+};
+
+/* Looks at frames that are not complete: arrival.c. */
+struct arrivals {
+	struct plx_timer timer;
+	struct plx_link
+		*next; /* to look at, in a round that takes several turns; NULL: the first */
 };
 
 /* One per lcore that uses links. */
@@ -142,6 +155,7 @@ struct plx_fabric_lcore {
 	struct plx_buf *link_bufs[LINK_BUF_COUNT]; /* see link_buf.c; NULL: empty */
 	uint32_t link_buf_bytes;                   /* their total */
 	struct partials partials;
+	struct arrivals arrivals;
 	struct plx_task release; /* frees long buffers: release.c */
 	struct released *released;
 	uint64_t released_bytes;
@@ -210,11 +224,16 @@ void liveness_leave(struct plx_link *link);
 int peer_join(struct plx_link *link, uint64_t now_ns);
 void peer_leave(struct plx_link *link);
 
+/* This lcore has noted all bytes of incomplete frames that had come by then. is_delayed: the
+ * bytes that this side has sent may delay the peer's frames. */
+void peer_asked(struct presence *presence, uint64_t asked_ns, bool is_delayed);
+
 /* What all lcores together know of a silent peer. */
 struct silence {
-	uint64_t heard_ns; /* last frame */
-	uint64_t ns;       /* silence, as far as all lcores have polled */
+	uint64_t heard_ns; /* last frame, or bytes of one */
+	uint64_t ns;       /* silence, as far as all lcores have polled, and asked their links */
 	uint64_t margin_ns;
+	bool is_delayed;
 	uint32_t stuck; /* an lcore that does not poll; PLX_LCORE_NONE */
 };
 

@@ -2,7 +2,8 @@
 /* Detects failed peers. Connections do not report a host without power, a cut cable or a stopped
  * process. So each process sends a HEARTBEAT to each peer process once per period if it sent
  * nothing else. Any frame on any link between the two counts, however many links and lcores they
- * share. A peer that is silent for longer than both sides agreed on is given up.
+ * share; so do bytes of an incomplete one, see arrival.c. A peer that is silent for longer than
+ * both sides agreed on is given up.
  *
  * Each lcore checks its presences at the same multiples of the period. In the steady state lcores
  * share only two words per peer: when one of them last received, and last sent, a frame as of its
@@ -255,19 +256,55 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 	return 0;
 }
 
-/* Return: when to check again; 0: the peer failed. */
-static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
+/* When the peer may be suspect, as far as this lcore knows. */
+static uint64_t suspect_from_ns(struct presence *presence)
 {
 	struct peer *peer = presence->peer;
 	uint64_t own_ns = atomic_load_explicit(&presence->heard_ns, memory_order_relaxed);
-	uint64_t suspect_ns = peer->dead_after_ns / 2, heard_ns;
 
 	time_raise(&peer->heard_ns, own_ns);
-	heard_ns = greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
-	if (now_ns >= heard_ns + suspect_ns)
+	return peer->dead_after_ns / 2 +
+	       greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
+}
+
+/* A frame may take longer than the allowed silence: bytes that came of it count as heard now.
+ * Return: whether all links were asked; the next turn asks the others. */
+static bool ask_links(struct watch *watch, uint64_t now_ns)
+{
+	struct presence *presence = watch->looking;
+	unsigned count = 0;
+
+	if (!watch->asking_ns) {
+		/* Providers know of bytes once they are polled. Relaxed: this lcore stored it. */
+		watch->asking_ns = atomic_load_explicit(&watch->looked_ns, memory_order_relaxed);
+		watch->is_delayed = false;
+		watch->asking = LIST_FIRST(&presence->links);
+		if (!arrival_is_told(watch->asking)) /* nor by others of this driver */
+			watch->asking = NULL;
+	}
+	for (; watch->asking && count < LOOKS_MAX; count++) {
+		if (arrival_has_moved(watch->asking))
+			liveness_heard(watch->asking, now_ns);
+		watch->is_delayed |= arrival_is_delayed(watch->asking);
+		watch->asking = LIST_NEXT(watch->asking, of_group);
+	}
+	if (watch->asking)
+		return false;
+	peer_asked(presence, watch->asking_ns, watch->is_delayed);
+	watch->asking_ns = 0;
+	return true;
+}
+
+/* Return: when to check again; 0: the peer failed. */
+static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
+{
+	uint64_t suspect_ns = suspect_from_ns(presence);
+
+	if (now_ns >= suspect_ns)
 		return check_silence(presence, now_ns);
-	set_suspect(presence, false, plx_time_since(heard_ns, now_ns));
-	return heard_ns + suspect_ns;
+	set_suspect(presence, false,
+		    plx_time_since(suspect_ns - presence->peer->dead_after_ns / 2, now_ns));
+	return suspect_ns;
 }
 
 /* Heartbeats ------------------------------------------------------------------------------- */
@@ -369,8 +406,14 @@ static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 static unsigned look_at(struct watch *watch, uint64_t now_ns)
 {
 	struct presence *presence = watch->looking;
-	uint64_t again_ns = peer_silent_ns(presence->peer) ? 0 : listen_to(presence, now_ns);
+	uint64_t again_ns = 0;
 
+	if (!peer_silent_ns(presence->peer)) {
+		if ((watch->asking_ns || now_ns >= suspect_from_ns(presence)) &&
+		    !ask_links(watch, now_ns))
+			return LOOKS_MAX;
+		again_ns = listen_to(presence, now_ns);
+	}
 	if (!again_ns)
 		return give_up(presence, peer_silent_ns(presence->peer));
 	watch->looking = LIST_NEXT(presence, of_home);

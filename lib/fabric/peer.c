@@ -67,13 +67,14 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 	}
 	/* Relaxed: as for each frame. */
 	atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
-	presence->sent_ns = now_ns;
+	presence->sent_ns = presence->asked_ns = now_ns;
 	time_raise(&peer->heard_ns, now_ns);
 	time_raise(&peer->sent_ns, now_ns);
 	return presence;
 }
 
-/* Return: the time up to which that lcore has taken all frames; UINT64_MAX: ignore it. */
+/* Return: the time up to which that lcore has taken all frames, and noted the bytes of others;
+ * UINT64_MAX: ignore it. */
 static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabric_lcore *asking,
 			  uint64_t now_ns, struct silence *silence)
 {
@@ -92,7 +93,8 @@ static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabr
 	silence->margin_ns = greater(
 		silence->margin_ns,
 		atomic_load_explicit(&home->watch.late_ns, memory_order_relaxed));
-	return looked_ns;
+	silence->is_delayed |= presence->is_delayed;
+	return lesser(looked_ns, presence->asked_ns);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -120,6 +122,8 @@ void peer_leave(struct plx_link *link)
 	link->presence = &watch->no_peer;
 	if (presence->next_heartbeat == link)
 		presence->next_heartbeat = LIST_NEXT(link, of_group);
+	if (watch->asking == link)
+		watch->asking = LIST_NEXT(link, of_group);
 	LIST_REMOVE(link, of_group);
 	if (!LIST_EMPTY(&presence->links))
 		return;
@@ -131,10 +135,21 @@ void peer_leave(struct plx_link *link)
 	LIST_REMOVE(presence, of_peer);
 	peer_put(peer);
 	pthread_mutex_unlock(&table_lock);
-	if (watch->looking == presence)
+	if (watch->looking == presence) {
 		watch->looking = LIST_NEXT(presence, of_home);
+		watch->asking_ns = 0;
+	}
 	LIST_REMOVE(presence, of_home);
 	free(presence);
+}
+
+/* The lock makes what the lcore has heard by then visible to one that asks. */
+void peer_asked(struct presence *presence, uint64_t asked_ns, bool is_delayed)
+{
+	pthread_mutex_lock(&table_lock);
+	presence->asked_ns = asked_ns;
+	presence->is_delayed = is_delayed;
+	pthread_mutex_unlock(&table_lock);
 }
 
 /* The lock keeps lcores from joining the peer while it is given up. */
@@ -147,6 +162,8 @@ struct silence peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking
 	pthread_mutex_lock(&table_lock);
 	LIST_FOREACH (presence, &peer->presences, of_peer)
 		looked_ns = lesser(looked_ns, ask_lcore(presence, asking, now_ns, &silence));
+	if (silence.is_delayed)
+		silence.margin_ns += peer->dead_after_ns;
 	silence.ns = plx_time_since(silence.heard_ns, looked_ns);
 	time_raise(&peer->heard_ns, silence.heard_ns);
 	if (silence.ns >= peer->dead_after_ns + silence.margin_ns && !peer_silent_ns(peer)) {

@@ -83,9 +83,11 @@ struct plx_fabric_conf {
 	/** Silence after which the peer is dead and its links end with PLX_LINK_SILENT: 4
 	 * heartbeats to 24 h; default 5 heartbeats. The peer is suspect after half of it.
 	 * Both sides state their times; the longer one applies to both, up to the limit of a
-	 * listener (dead_after_max_ns). If one side wants no heartbeats there are none. The longest
-	 * delay of this process's lcores in the last 10 to 20 s (process stopped, long callback) is
-	 * added. */
+	 * listener (dead_after_max_ns). If one side wants no heartbeats there are none. A frame
+	 * ends the silence; over tcp and shm each byte does, also inside a frame. The longest delay
+	 * of this process's lcores in the last 10 to 20 s (process stopped, long callback) is
+	 * added; over tcp also dead_after_ns again, while the peer's host has yet to acknowledge 16
+	 * KiB or more. */
 	uint64_t dead_after_ns;
 	/** What listeners take of the peer's dead_after_ns: dead_after_ns to 24 h; default 60 s, or
 	 * dead_after_ns if that is longer. A peer whose interval is longer than a quarter of it is
@@ -100,7 +102,8 @@ struct plx_fabric_conf {
 	/** Bytes of partly received messages of all links of an lcore: 1 MiB to 1 TiB; default 1
 	 * GiB. Beyond it messages wait for room: their peers get no credit. The peer address
 	 * (IPv6: a /64, in the /48) that holds most loses a link if a message of another address
-	 * waits. At any time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
+	 * waits. At any time, a message that comes by less than 4 KiB/s for 10 s ends its link;
+	 * over tcp and shm also one in a single frame. */
 	uint64_t partial_bytes;
 	/** What the receivers of an lcore may do in one turn: links, sockets and services together.
 	 * Then the rest waits for the next turn, which begins with the next receiver; timers, tasks

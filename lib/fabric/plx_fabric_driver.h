@@ -34,7 +34,9 @@ struct plx_fabric_fids {
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
 };
 
-/** Descriptors that the provider opens for a link must be close-on-exec. */
+/** Descriptors that the provider opens for a link must be close-on-exec. Its endpoints may report
+ * how far an incomplete frame has arrived (fi_open_ops, plx_arrival.h): all of them or none.
+ * Otherwise a peer is heard only when a frame is complete. */
 struct plx_fabric_driver {
 	const char *name; /**< "tcp" */
 

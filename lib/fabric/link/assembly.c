@@ -11,19 +11,18 @@
 #define IDLE_NS    LOOK_NS               /* how long an unused buffer is kept */
 #define LOOKS_MAX  64                    /* per turn */
 #define LOOK_BYTES (64 << 10)            /* come between two looks if room is used */
-#define PACE_NS    (10 * PLX_NS_PER_S)   /* a message needs an average rate over that time, */
-#define PACE_BYTES (10 * 4096)           /* of at least these bytes */
 
-/* passed_ns: time in which the peer could send and this side could read: of a long time between two
- * looks, this lcore spent most elsewhere. */
-bool pace_is_slow(struct pace *pace, uint64_t passed_ns, uint32_t bytes)
+/* A message or frame needs an average rate: PACE_BYTES in PACE_NS. passed_ns: time in which the
+ * peer could send and this side could read: of more than two times look_ns, the usual time between
+ * two looks, this lcore spent most elsewhere. */
+bool pace_is_slow(struct pace *pace, uint64_t look_ns, uint64_t passed_ns, uint32_t bytes)
 {
 	bool slow;
 
-	pace->counted_ns += lesser(passed_ns, 2 * LOOK_NS);
+	pace->counted_ns += lesser(passed_ns, 2 * look_ns);
 	if (pace->counted_ns < PACE_NS)
 		return false;
-	slow = bytes - pace->from_bytes < PACE_BYTES;
+	slow = (int32_t)(bytes - pace->from_bytes) < PACE_BYTES;
 	*pace = (struct pace){.from_bytes = bytes};
 	return slow;
 }
@@ -50,11 +49,20 @@ void assembly_drop(struct assembly *assembly)
 static void end_slow(struct assembly *assembly)
 {
 	close_now(assembly->link, PLX_LINK_PROTOCOL,
-		  "too slow: of a message of %" PRIu64 " bytes, %" PRIu32
-		  " came, in the last %d s less than %d KiB/s",
-		  assembly->total, assembly->buf->len, (int)(PACE_NS / PLX_NS_PER_S),
-		  (int)(PACE_BYTES / (PACE_NS / PLX_NS_PER_S) >> 10));
+		  "too slow: of a message of %" PRIu64 " bytes, %" PRIu32 " came, " PACE_TEXT,
+		  assembly->total, assembly->buf->len, PACE_NUMBERS);
 	assembly_forget(assembly);
+}
+
+static bool is_slow(struct assembly *assembly, uint64_t passed_ns)
+{
+	const struct plx_link *link = assembly->link;
+	bool is_held;
+	uint32_t bytes = assembly->buf->len + arrival_bytes(link, &is_held);
+
+	/* Without credit the delay is this side's. */
+	return link->rx_frames != link->rx_frames_granted && !is_held &&
+	       pace_is_slow(&assembly->pace, LOOK_NS, passed_ns, bytes);
 }
 
 /* Return: whether one was looked at. */
@@ -68,9 +76,7 @@ static bool look_at_begun(struct partials *partials, uint64_t now_ns)
 	TAILQ_REMOVE(&partials->begun, first, of_home);
 	TAILQ_INSERT_TAIL(&partials->begun, first, of_home);
 	first->looked_ns = now_ns;
-	/* Without credit the delay is this side's. */
-	if (first->link->rx_frames != first->link->rx_frames_granted &&
-	    pace_is_slow(&first->pace, passed_ns, first->buf->len))
+	if (is_slow(first, passed_ns))
 		end_slow(first);
 	return true;
 }

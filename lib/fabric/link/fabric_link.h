@@ -12,6 +12,7 @@
  *   receive.c       received frames (hot path; receive.h)
  *   receive_slow.c  received frames that are not a whole message
  *   assembly.c      messages in several frames
+ *   arrival.c       frames that are not complete
  *   partial.c       their memory: which address holds how much, which messages wait for more
  *   schedule.c      per-turn work of links
  *   query.c         getters
@@ -26,6 +27,7 @@
 #include "fabric_provider.h"
 #include "frame.h"
 #include "owner.h"
+#include "plx_arrival.h"
 
 #include <assert.h>
 #include <stdalign.h>
@@ -133,6 +135,15 @@ struct pace {
 	uint32_t from_bytes; /* that had come before */
 };
 
+/* The frame that arrives. Of a link that was never open: zeroed. */
+struct arrival {
+	const struct plx_arrival_ops *ops; /* NULL: the provider does not tell */
+	uint64_t heard_bytes;              /* plx_arrival.bytes when liveness.c asked last */
+	uint64_t begin;                    /* plx_arrival.begin as of the last look */
+	uint64_t looked_ns;
+	struct pace pace;
+};
+
 /* A message that arrives in several frames and is assembled in heap memory. Zeroed: none. The bytes
  * of all assemblies of an lcore are bounded by plx_fabric_conf.partial_bytes: see partial.c. A
  * message that is too slow ends its link. */
@@ -230,6 +241,7 @@ struct plx_link {
 	uint32_t frame_max;  /* max. frame bytes of the provider */
 	uint64_t message_max;
 	struct assembly partial;
+	struct arrival arrival;
 	struct direct *direct; /* NULL: no direct data placement */
 
 	/* Control frames and heartbeats. */
@@ -339,8 +351,28 @@ void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
-/* assembly.c */
-bool pace_is_slow(struct pace *pace, uint64_t passed_ns, uint32_t bytes);
+/* arrival.c */
+void arrival_home_init(struct plx_fabric_lcore *home);
+void arrival_home_fini(struct plx_fabric_lcore *home);
+/* The link opens, and leaves the lcore's list. */
+void arrival_begin(struct plx_link *link);
+void arrival_end(const struct plx_link *link);
+/* Whether the provider tells. */
+bool arrival_is_told(const struct plx_link *link);
+/* If it does: whether an incomplete frame has more bytes than at the last call, or has begun since;
+ * and whether the many bytes that this side has sent may delay the peer's frames. */
+bool arrival_has_moved(struct plx_link *link);
+bool arrival_is_delayed(const struct plx_link *link);
+/* Bytes of the incomplete frame; 0: none, or unknown. *is_held_out: see plx_arrival.h. */
+uint32_t arrival_bytes(const struct plx_link *link, bool *is_held_out);
+
+/* assembly.c: see pace_is_slow. PACE_TEXT is followed by PACE_NUMBERS. */
+#define PACE_NS    (10 * PLX_NS_PER_S)
+#define PACE_BYTES (10 * 4096)
+#define PACE_TEXT  "in the last %d s less than %d KiB/s"
+#define PACE_NUMBERS \
+	(int)(PACE_NS / PLX_NS_PER_S), (int)(PACE_BYTES / (PACE_NS / PLX_NS_PER_S) >> 10)
+bool pace_is_slow(struct pace *pace, uint64_t look_ns, uint64_t passed_ns, uint32_t bytes);
 void assembly_home_init(struct plx_fabric_lcore *home);
 void assembly_home_fini(struct plx_fabric_lcore *home);
 

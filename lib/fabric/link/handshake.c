@@ -299,6 +299,7 @@ static void opened(struct plx_link *link)
 	link->close_due = true;
 	if (link->events->on_credit)
 		link->want |= WANT_GRANTS;
+	arrival_begin(link);
 	liveness_join(link);
 	if (link->from) {
 		admission_opened(link->ticket);

@@ -137,6 +137,7 @@ static void delist(struct plx_link *link)
 {
 	if (!link->of_home.le_prev)
 		return;
+	arrival_end(link);
 	LIST_REMOVE(link, of_home);
 	link->of_home.le_prev = NULL;
 	link->home->link_count--;

@@ -11,7 +11,7 @@
 static unsigned slow_at(struct pace *pace, uint64_t look_ns, double bytes_per_look)
 {
 	for (unsigned look = 1; look <= 10 * LOOKS; look++) {
-		if (pace_is_slow(pace, look_ns, (uint32_t)(look * bytes_per_look)))
+		if (pace_is_slow(pace, LOOK_NS, look_ns, (uint32_t)(look * bytes_per_look)))
 			return look;
 	}
 	return 0;
@@ -19,10 +19,10 @@ static unsigned slow_at(struct pace *pace, uint64_t look_ns, double bytes_per_lo
 
 PLX_TEST(four_kib_a_second_are_enough)
 {
-	struct pace pace = {0};
+	struct pace exact = {0}, fast = {0};
 
-	assert_int_equal(slow_at(&pace, LOOK_NS, 410), 0);
-	assert_int_equal(slow_at(&pace, LOOK_NS, 4096), 0);
+	assert_int_equal(slow_at(&exact, LOOK_NS, 410), 0);
+	assert_int_equal(slow_at(&fast, LOOK_NS, 4096), 0);
 }
 
 PLX_TEST(less_is_too_slow_after_ten_seconds)
@@ -41,7 +41,7 @@ PLX_TEST(a_fast_beginning_does_not_excuse_a_slow_end)
 	uint32_t bytes = 16 << 20;
 
 	for (unsigned look = 1; look <= 2 * LOOKS; look++)
-		assert_int_equal(pace_is_slow(&pace, LOOK_NS, bytes), look == 2 * LOOKS);
+		assert_int_equal(pace_is_slow(&pace, LOOK_NS, LOOK_NS, bytes), look == 2 * LOOKS);
 }
 
 PLX_TEST(bytes_may_come_at_the_end_of_the_ten_seconds)
@@ -49,8 +49,8 @@ PLX_TEST(bytes_may_come_at_the_end_of_the_ten_seconds)
 	struct pace pace = {0};
 
 	for (unsigned look = 1; look < LOOKS; look++)
-		assert_false(pace_is_slow(&pace, LOOK_NS, 0));
-	assert_false(pace_is_slow(&pace, LOOK_NS, 40960));
+		assert_false(pace_is_slow(&pace, LOOK_NS, LOOK_NS, 0));
+	assert_false(pace_is_slow(&pace, LOOK_NS, LOOK_NS, 40960));
 }
 
 /* This process stood still, or did not turn the loop. */
@@ -59,8 +59,17 @@ PLX_TEST(a_long_time_between_two_looks_does_not_count)
 	struct pace pace = {0};
 
 	for (unsigned look = 1; look < LOOKS / 2; look++)
-		assert_false(pace_is_slow(&pace, 3600 * PLX_NS_PER_S, 0));
-	assert_true(pace_is_slow(&pace, 3600 * PLX_NS_PER_S, 0));
+		assert_false(pace_is_slow(&pace, LOOK_NS, 3600 * PLX_NS_PER_S, 0));
+	assert_true(pace_is_slow(&pace, LOOK_NS, 3600 * PLX_NS_PER_S, 0));
+}
+
+/* A frame is complete, and its headers no longer count. */
+PLX_TEST(fewer_bytes_than_before_are_too_slow)
+{
+	struct pace pace = {.from_bytes = 1000};
+
+	for (unsigned look = 1; look <= LOOKS; look++)
+		assert_int_equal(pace_is_slow(&pace, LOOK_NS, LOOK_NS, 976), look == LOOKS);
 }
 
 PLX_TEST_MAIN()

@@ -106,4 +106,56 @@ PLX_TEST(a_peer_cannot_choose_its_slot_in_the_peer_table)
 			 (double)many_ns / (double)few_ns);
 }
 
+/* The verdict ---------------------------------------------------------------------------------- */
+
+#define DEAD_NS (5 * PLX_NS_PER_S)
+
+static struct plx_link link_to_peer;
+
+/* A link that was heard at 1 ns. */
+static int join(void **state)
+{
+	link_to_peer = (struct plx_link){
+		.home = &home,
+		.live = {.incarnation = 7, .heartbeat_ms = 1000, .dead_after_ms = 5000},
+	};
+	return peer_join(&link_to_peer, 1);
+}
+
+static int leave(void **state)
+{
+	peer_leave(&link_to_peer);
+	return 0;
+}
+
+static struct silence ask_at(uint64_t now_ns)
+{
+	atomic_store_explicit(&home.watch.looked_ns, now_ns, memory_order_relaxed);
+	return peer_ask(link_to_peer.presence->peer, &home, now_ns);
+}
+
+PLX_TEST_WITH(silence_is_known_up_to_the_time_when_links_were_asked_for_bytes, join, leave)
+{
+	struct presence *presence = link_to_peer.presence;
+
+	peer_asked(presence, DEAD_NS, false);
+	assert_int_equal(ask_at(2 * DEAD_NS).ns, DEAD_NS - 1);
+	assert_int_equal(peer_silent_ns(presence->peer), 0);
+	peer_asked(presence, 2 * DEAD_NS, false);
+	assert_int_equal(ask_at(2 * DEAD_NS).ns, 2 * DEAD_NS - 1);
+	assert_int_equal(peer_silent_ns(presence->peer), 2 * DEAD_NS - 1);
+}
+
+PLX_TEST_WITH(a_peer_that_has_yet_to_acknowledge_much_has_twice_the_time, join, leave)
+{
+	struct presence *presence = link_to_peer.presence;
+
+	peer_asked(presence, 2 * DEAD_NS, true);
+	assert_int_equal(ask_at(2 * DEAD_NS).margin_ns, DEAD_NS);
+	assert_int_equal(peer_silent_ns(presence->peer), 0);
+	peer_asked(presence, 2 * DEAD_NS + 1, true);
+	assert_int_equal(ask_at(2 * DEAD_NS + 1).ns, 2 * DEAD_NS);
+	assert_int_equal(peer_silent_ns(presence->peer), 2 * DEAD_NS);
+}
+
 PLX_TEST_MAIN_WITH(setup, NULL)

@@ -2,6 +2,7 @@
 #include "rogue.h"
 
 #include "fixture.h"
+#include "prov_ep.h"
 
 #include <arpa/inet.h>
 #include <rdma/fi_cm.h>
@@ -238,6 +239,15 @@ void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
 	if (mr)
 		fi_close(&mr->fid);
 	free(copy);
+}
+
+void rogue_write_raw(struct rogue *rogue, const void *bytes, size_t size)
+{
+	int fd = ((const struct prov_ep *)rogue->ep)->source.fd;
+
+	assert_true(is_own());
+	if (send(fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+		fail_msg("its link has ended: %s", server.text);
 }
 
 /* With no length if there is nothing to write: some providers then ignore the key. */

@@ -35,6 +35,9 @@ void rogue_expect_end(enum plx_link_reason reason, const char *part);
 /** Send bytes as one libfabric message. */
 void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
 
+/** Write bytes to its socket, as they are: only for Pollux's TCP provider. */
+void rogue_write_raw(struct rogue *rogue, const void *bytes, size_t size);
+
 /** Send a frame with that header, followed by `header.length` zero bytes. */
 void rogue_send_frame(struct rogue *rogue, struct frame_header header);
 
