@@ -283,9 +283,10 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 /** Longest message that the peer accepts. A send may still return -EAGAIN. Valid from on_hello. */
 uint64_t plx_link_message_max(const struct plx_link *link);
 
-/** Longest message that plx_link_send copies, in bytes. An lcore that copies sends no heartbeats,
- * and its peers give it up after 500 ms of silence by default. Copying 64 MiB into new memory took
- * 310 ms in a busy virtual machine, most of it page faults. */
+/** The longest message that any function sends as a copy, in bytes, without the headers of NetIO
+ * and services: on an idle and on a busy link. Longer ones go by reference. An lcore that copies
+ * sends no heartbeats, and its peers give it up after 500 ms of silence by default. Copying 64 MiB
+ * into new memory took 310 ms in a busy virtual machine, most of it page faults. */
 #define PLX_SEND_COPY_MAX (UINT64_C(32) << 20)
 
 /** Send a copy of len bytes; 0 is a message too. Small messages leave in this call. Over tcp,
@@ -298,7 +299,8 @@ uint64_t plx_link_message_max(const struct plx_link *link);
  * maximum or PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
 int plx_link_send(struct plx_link *link, const void *data, size_t len);
 
-/** plx_link_send from `count` pieces: at most 64, else -EINVAL. */
+/** plx_link_send from `count` pieces: at most 64, else -EINVAL. The first of several pieces counts
+ * as a header if it has at most 64 bytes: PLX_SEND_COPY_MAX applies to the rest. */
 int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count);
 
 /** Completion of a sent buffer. status:
@@ -314,7 +316,8 @@ typedef void (*plx_link_sent_fn)(struct plx_link *link, struct plx_buf *buf, int
  * Ownership: on success the caller's reference moves to the library; on error the caller keeps it.
  * Do not change the bytes until `sent`.
  * Thread: owner.
- * Return: as plx_link_send, without the limit PLX_SEND_COPY_MAX. */
+ * Return: as plx_link_send. PLX_SEND_COPY_MAX applies only over verbs to bytes outside the memory
+ * of plx_mem_alloc and pools, which are copied. */
 int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
 
 /** Get a buffer to build a message in. Then send it with plx_link_send_buf or drop it with

@@ -54,6 +54,9 @@
 /* Payloads up to this are copied with their header to the stack and injected. */
 #define INJECT_COPY_MAX 496
 
+/* What a header of a protocol on top may have in addition to PLX_SEND_COPY_MAX. */
+#define COPY_HEADER_MAX 64
+
 /* How long a closed link waits for the peer to shut the connection down. */
 #define LINGER_NS (500 * PLX_NS_PER_MS)
 

@@ -14,11 +14,12 @@ static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec *iov, int count,
 				       size_t length)
 {
+	bool headed = count > 1 && iov->iov_len <= COPY_HEADER_MAX;
 	int rc = tx_check_sendable(link, length);
 
 	if (plx_unlikely(rc))
 		return rc;
-	if (plx_unlikely(length > PLX_SEND_COPY_MAX))
+	if (plx_unlikely(length - (headed ? iov->iov_len : 0) > PLX_SEND_COPY_MAX))
 		return plx_fail(EMSGSIZE,
 				"%zu bytes: copies of at most %llu bytes are sent; send longer "
 				"messages by plx_link_send_buf, which copies nothing",

@@ -139,6 +139,18 @@ struct plx_buf *send_buf_bounce(struct plx_link *link, const struct plx_buf *buf
 	return NULL;
 }
 
+static PLX_NOINLINE int bounce(struct plx_link *link, struct tx_message *m)
+{
+	if (m->total > PLX_SEND_COPY_MAX + COPY_HEADER_MAX)
+		return plx_fail(EMSGSIZE,
+				"%llu bytes outside the memory of plx_mem_alloc: %s would copy "
+				"them, which it does for at most %llu; allocate them there",
+				(unsigned long long)m->total, link->set->label,
+				(unsigned long long)PLX_SEND_COPY_MAX);
+	m->segment = m->bounced = send_buf_bounce(link, m->head, m->total);
+	return m->bounced ? 0 : -ENOMEM;
+}
+
 int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
 {
 	uint64_t total = plx_buf_total(buf);
@@ -158,9 +170,9 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 	if (plx_unlikely(link->tx_current.head))
 		return tx_would_block(link);
 	if (plx_unlikely(link->driver->needs_mr && !set_has_message(link->set, buf))) {
-		m.segment = m.bounced = send_buf_bounce(link, buf, total);
-		if (!m.bounced)
-			return -ENOMEM;
+		rc = bounce(link, &m);
+		if (rc)
+			return rc;
 	}
 	rc = send_frames(link, &m);
 	if (plx_unlikely(rc)) {

@@ -480,7 +480,7 @@ TEST(a_message_too_long_to_copy_is_refused_locally)
 	struct plx_link_attr large = {.message_max_bytes = 2 * PLX_SEND_COPY_MAX};
 	struct plx_listener *listener = fixture_listen(here("0"), &large);
 	uint8_t *bytes = calloc(1, PIECE_BYTES + 1);
-	struct iovec iov[PIECES];
+	struct iovec iov[PIECES], head[2] = {{bytes, 64}};
 
 	for (int i = 0; i < PIECES; i++)
 		iov[i] = (struct iovec){bytes, PIECE_BYTES};
@@ -491,6 +491,18 @@ TEST(a_message_too_long_to_copy_is_refused_locally)
 	iov[0].iov_len--;
 	assert_int_equal(plx_link_sendv(client.link, iov, PIECES), 0);
 	assert_true(pump_until(&server.messages, 1, 10000));
+
+	/* A header does not count. */
+	head[1].iov_base = calloc(1, PLX_SEND_COPY_MAX + 1);
+	head[1].iov_len = PLX_SEND_COPY_MAX;
+	assert_int_equal(plx_link_sendv(client.link, head, 2), 0);
+	assert_true(pump_until(&server.messages, 2, 10000));
+	head[1].iov_len++;
+	assert_int_equal(plx_link_sendv(client.link, head, 2), -EMSGSIZE);
+	head[0].iov_len = 65;
+	head[1].iov_len = PLX_SEND_COPY_MAX;
+	assert_int_equal(plx_link_sendv(client.link, head, 2), -EMSGSIZE);
+	free(head[1].iov_base);
 	assert_int_equal(client.closed + server.closed, 0);
 	free(bytes);
 }

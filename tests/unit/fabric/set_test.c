@@ -262,6 +262,22 @@ REGISTERING(copies_into_the_zones_reuse_their_memory)
 	assert_int_equal(zone_bytes_used(), used);
 }
 
+/* The copy would silence the lcore. */
+REGISTERING(a_message_too_long_to_copy_into_the_zones_is_refused)
+{
+	struct plx_link_attr large = {.message_max_bytes = 3 * PLX_SEND_COPY_MAX};
+	uint32_t length = 2 * PLX_SEND_COPY_MAX;
+	struct plx_buf *outside = plx_buf_alloc(length);
+
+	fixture_connect(fixture_listen(here("0"), &large), NULL);
+	assert_true(pump_until(&client.opened, 2, 5000));
+	plx_buf_append(outside, length);
+	assert_fails(plx_link_send_buf(client.link, outside, NULL, NULL), -EMSGSIZE, "33554432");
+	assert_error_has("plx_mem_alloc");
+	plx_buf_unref(outside);
+	assert_int_equal(server.closed, 0);
+}
+
 /* Such a provider would get no descriptor, and dereference it. */
 REGISTERING(a_message_that_cannot_be_registered_is_refused)
 {
