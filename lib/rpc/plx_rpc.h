@@ -40,8 +40,9 @@ const char *plx_rpc_status_name(enum plx_rpc_status status);
 /** Maximum bytes of a self-test request or reply, and of PLX_RPC_GENERATE. */
 #define PLX_RPC_SELF_TEST_MAX (UINT32_C(64) << 10)
 
-/** Longest request and reply, whatever the attributes allow. */
-#define PLX_RPC_PAYLOAD_MAX ((UINT64_C(1) << 30) - 4096)
+/** Longest request and reply, in bytes: both are copied. Send longer data in several, or on a link
+ * (plx_link_send_buf). */
+#define PLX_RPC_PAYLOAD_MAX PLX_SEND_COPY_MAX
 
 /* Services --------------------------------------------------------------------------------- */
 
@@ -83,7 +84,8 @@ struct plx_rpc_method {
 
 /** 0 or NULL: the default. */
 struct plx_rpc_service_attr {
-	uint64_t request_max; /**< longest request in bytes; default 16 MiB */
+	uint64_t request_max; /**< longest request in bytes: up to PLX_RPC_PAYLOAD_MAX; default 16
+				   MiB */
 	uint32_t open_max;    /**< unanswered requests of one client, including those it gave up;
 				   further ones get BUSY; default 1024 */
 	uint32_t open_total;  /**< open requests per lcore, more get OVERLOADED; default 1 Mi */
@@ -184,9 +186,9 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service);
 
 /** Reply with a copy of the bytes. Dropped if nobody waits for it.
  * Thread: any; from another thread than the request's lcore, a copy is sent there.
- * Return: 0. On the request's lcore also -EMSGSIZE above the client's maximum, it gets TOO_BIG;
- * -ENOMEM, it gets OVERLOADED. On other threads also -EAGAIN the lane is full, or -ENOMEM: the
- * caller keeps the request and may retry. */
+ * Return: 0; -EMSGSIZE above PLX_RPC_PAYLOAD_MAX, the client gets TOO_BIG. On the request's lcore
+ * also -EMSGSIZE above the client's maximum, it gets TOO_BIG; -ENOMEM, it gets OVERLOADED. On other
+ * threads also -EAGAIN the lane is full, or -ENOMEM: the caller keeps the request and may retry. */
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length);
 
 /** plx_rpc_reply marked as an error; code is the application's. */
@@ -273,7 +275,8 @@ struct plx_rpc_client;
 /** 0 or NULL: the default. */
 struct plx_rpc_client_attr {
 	struct plx_link_attr link; /**< of its links; the client sets events and user */
-	uint64_t reply_max;        /**< longest reply in bytes; default 16 MiB */
+	uint64_t reply_max;        /**< longest reply in bytes: up to PLX_RPC_PAYLOAD_MAX; default
+					16 MiB */
 	uint64_t deadline_ns;      /**< of calls without one; default 1 s; PLX_NEVER */
 	uint32_t calls_max;        /**< open calls, including waiting ones; default 128 Ki */
 	uint64_t waiting_max;      /**< bytes of copied requests; default 64 MiB. Requests are
@@ -376,8 +379,8 @@ typedef uint64_t plx_rpc_call_id;
  * connected service it waits until its deadline. id_out may be NULL.
  * Thread: owner.
  * Return: 0; on error done does not run: -EAGAIN calls_max calls are open or waiting_max bytes are
- * copied; -EMSGSIZE must be copied and exceeds waiting_max; -EINVAL above PLX_RPC_PAYLOAD_MAX, or
- * a key with hedge; -ENOMEM; -ENOTCONN the client is being destroyed. */
+ * copied; -EMSGSIZE above PLX_RPC_PAYLOAD_MAX, or must be kept and exceeds waiting_max; -EINVAL a
+ * key with hedge; -ENOMEM; -ENOTCONN the client is being destroyed. */
 int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
 		 size_t length, plx_rpc_call_id *id_out);
 

@@ -326,8 +326,11 @@ int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 	if (plx_unlikely(!data && length))
 		return plx_fail(EINVAL, "a request of %zu bytes at NULL", length);
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX))
-		return plx_fail(EINVAL, "a request of %zu bytes: %" PRIu64 " at most", length,
-				PLX_RPC_PAYLOAD_MAX);
+		return plx_fail(EMSGSIZE,
+				"a request of %zu bytes: copies of at most %" PRIu64
+				" bytes are sent; send it in several, or by plx_link_send_buf on a "
+				"link",
+				length, PLX_RPC_PAYLOAD_MAX);
 	if (plx_unlikely(plx_is_forked()))
 		return plx_fail_forked("plx_rpc_call");
 	if (plx_unlikely(client->ending))

@@ -164,19 +164,33 @@ static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request,
 	return rc;
 }
 
+/* Return: -EMSGSIZE; or as answer_remote, then the caller keeps the request. */
+static PLX_NOINLINE int refuse_long(struct plx_rpc_request *request, size_t length)
+{
+	int rc = plx_rpc_refuse(request, PLX_RPC_TOO_BIG, 0);
+
+	return rc
+		     ?: plx_fail(EMSGSIZE,
+				 "a reply of %zu bytes: copies of at most %llu bytes are sent; "
+				 "send it "
+				 "in several, or by plx_link_send_buf on a link",
+				 length, (unsigned long long)PLX_RPC_PAYLOAD_MAX);
+}
+
 /* number: the code, or the retry time. */
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
 			 uint32_t number, const void *data, size_t length)
 {
-	bool is_too_long = length > PLX_RPC_PAYLOAD_MAX; /* no client can really accept it */
 	struct rpc_header header = {
 		.kind = RPC_REPLY,
-		.status = (uint8_t)(plx_unlikely(is_too_long) ? PLX_RPC_TOO_BIG : status),
-		.length = plx_unlikely(is_too_long) ? 0 : (uint32_t)length,
+		.status = (uint8_t)status,
+		.length = (uint32_t)length,
 		.call = request->call,
-		.code = plx_unlikely(is_too_long) ? 0 : number,
+		.code = number,
 	};
 
+	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX))
+		return refuse_long(request, length);
 	return plx_likely(request->local->lcore == plx_lcore_id())
 		     ? answer_local(request, &header, data)
 		     : answer_remote(request, &header, data);

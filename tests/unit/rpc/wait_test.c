@@ -134,8 +134,8 @@ static void *call_what_fails(void *arg)
 	unknown.method = ECHO;
 	wrong += plx_rpc_call_wait(caller, &unknown, "long", 4, room, sizeof(room), &answer) != 0;
 	wrong += answer.status != PLX_RPC_OK || answer.length != 4 || memcmp(room, "lo", 2) != 0;
-	wrong += plx_rpc_call_wait(caller, &unknown, NULL, PLX_RPC_PAYLOAD_MAX + 1, NULL, 0,
-				   &answer) != -EINVAL;
+	wrong += plx_rpc_call_wait(caller, &unknown, "long", PLX_RPC_PAYLOAD_MAX + 1, NULL, 0,
+				   &answer) != -EMSGSIZE;
 	wrong += !strstr(plx_error(), "a request of");
 	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 5, NULL, 0, &answer) != -EINVAL;
 	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 5, &answer) != -EINVAL;
