@@ -29,7 +29,8 @@ enum netio_delivery {
 /** What happens to messages for a slow subscriber. While its link has no room they wait at the
  * publisher, up to netio_subscription.backlog_bytes; then the policy applies. If several
  * subscriptions of a subscriber match a message, the policy that is first in this enum applies,
- * with the largest bound among those subscriptions. */
+ * with the largest bound among those subscriptions. A message published by reference that is too
+ * long for the pages cannot wait: its policy applies at once, and those that drop drop it. */
 enum netio_policy {
 	NETIO_POLICY_DEFAULT,    /**< the publish socket's (netio_publish_attr) */
 	NETIO_POLICY_BLOCK,      /**< nothing is lost: publishing returns AGAIN or PARTIAL */
@@ -198,8 +199,8 @@ void netio_publish_socket_fini(struct netio_publish_socket *socket);
  * NETIO_STATUS_AGAIN: one has no room; others may have it. Wait for cb_buffers_available and
  * publish it again with NETIO_REENTRY, which reaches the subscribers that missed it and are still
  * connected. Publishing another message of that tag without the flag gives this one up.
- * NETIO_STATUS_TOO_BIG: too long for every subscriber, or for the pages. If only some accept it,
- * it is OK and the others count as too_big.
+ * NETIO_STATUS_TOO_BIG: above PLX_SEND_COPY_MAX, or too long for every subscriber, or for the
+ * pages. If the message_max_bytes of only some accept it, it is OK and the others count as too_big.
  * NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL.
  * -ENOMEM: some missed it, which counts as given up. */
 int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
@@ -239,8 +240,9 @@ unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publ
 void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket *socket);
 
 /** Publish a message without copying it. It must not change until cb_msg_published returns *key.
- * (Subscriptions with buffered delivery get a copy.) *key is only read and may be reused on return;
- * with NETIO_REENTRY it must be the same.
+ * (Subscriptions with buffered delivery get a copy if the pages hold it and PLX_SEND_COPY_MAX
+ * permits it; otherwise it leaves at once.) *key is only read and may be reused on return; with
+ * NETIO_REENTRY it must be the same.
  * Return:
  * NETIO_STATUS_OK: each subscriber's transport has it, or will have it.
  * NETIO_STATUS_AGAIN: no subscriber had room. Nothing was taken and no callback follows. Publish
@@ -248,7 +250,8 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
  * NETIO_STATUS_PARTIAL: some subscribers had room. Keep the message. After cb_buffers_available
  * publish it again with NETIO_REENTRY and the same tag and key, until it is no longer PARTIAL or
  * is given up. It reaches the subscribers that missed it and are still connected.
- * NETIO_STATUS_TOO_BIG as netio_buffered_publish; NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL.
+ * NETIO_STATUS_TOO_BIG: too long for every subscriber; if only some accept it, the others count as
+ * too_big. NETIO_STATUS_NO_SUBSCRIBERS; -EINVAL.
  * -EALREADY: it is PARTIAL, and NETIO_REENTRY is missing.
  * -ENOMEM: no subscriber has it. */
 int netio_unbuffered_publishv(struct netio_unbuffered_publish_socket *socket, netio_tag_t tag,
@@ -298,7 +301,9 @@ void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket
 
 /** 0 or NULL: the default. */
 struct netio_subscribe_attr {
-	struct netio_connect_attr connect; /**< message_max_bytes: longest message */
+	struct netio_connect_attr connect; /**< message_max_bytes: longest message; more than
+						PLX_SEND_COPY_MAX comes from publishers by
+						reference */
 	uint32_t buffer_bytes;             /**< as in netio_listen_attr, for each publisher */
 	uint32_t buffer_count;             /**< as in netio_listen_attr */
 };

@@ -87,9 +87,10 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
  * meanwhile; netio_push_disconnect or netio_drain avoids that. Accepts a zeroed socket. */
 void netio_push_socket_fini(struct netio_push_socket *socket);
 
-/** Push a copy of a message. Receivers that do not accept its length are skipped.
+/** Push a copy of a message, which is kept until it is finished. Receivers that do not accept its
+ * length are skipped.
  * Return: NETIO_STATUS_OK; NETIO_STATUS_AGAIN no receiver has room, or messages of a failed one
- * wait for it; NETIO_STATUS_TOO_BIG no connected receiver accepts its length;
+ * wait for it; NETIO_STATUS_TOO_BIG above PLX_SEND_COPY_MAX, or no connected receiver accepts it;
  * NETIO_STATUS_NOT_CONNECTED none is, and waiting messages are kept; -EINVAL; -ENOMEM. */
 int netio_push(struct netio_push_socket *socket, const void *data, size_t len);
 int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const struct iovec *iov,

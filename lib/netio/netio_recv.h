@@ -11,7 +11,7 @@ PLX_BEGIN_DECLS
 
 /** Which lcore gets a listening socket's next connection. Candidates are lcores that run their
  * loop (netio_run, plx_loop_run), and the socket's own. The connection stays on that lcore: its
- * callbacks run there. Call netio_msg_keep, netio_reply and netio_recv_socket_close there, too. */
+ * callbacks run there. Reply, and call netio_msg_keep and netio_recv_socket_close there, too. */
 enum netio_spread {
 	NETIO_SPREAD_NONE,        /**< the socket's own */
 	NETIO_SPREAD_ROUND_ROBIN, /**< each in turn */
@@ -27,7 +27,8 @@ struct netio_listen_attr {
 	uint32_t buffer_count;      /**< of each connection: 2 to 200; default 2 MiB of buffers, at
 					 least 6 and at most 16. All buffers of a connection: below
 					 1 GiB */
-	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB */
+	uint64_t message_max_bytes; /**< longest message: 256 to 1 GiB - 4 KiB; default 16 MiB.
+					 Above PLX_SEND_COPY_MAX they come by reference */
 	uint32_t queue_count;       /**< 0: messages arrive by cb_msg_received. Else they wait for
 					 netio_recv: at most this many (up to 2^24), and at most
 					 buffer_count buffers of each connection */
@@ -51,8 +52,11 @@ struct netio_listen_socket {
 	NETIO_CONNECTION_CALLBACKS(struct netio_recv_socket *socket)
 	/** A message; valid until this returns, unless it is kept (netio_msg_keep). */
 	void (*cb_msg_received)(struct netio_recv_socket *socket, const struct netio_msg *msg);
-	/** There is room again after NETIO_STATUS_AGAIN of netio_reply. */
+	/** There is room again after NETIO_STATUS_AGAIN of a reply. */
 	void (*cb_buffers_available)(struct netio_recv_socket *socket);
+	/** The library is done with the answer sent by reference with that key; as in
+	 * netio_send_socket. */
+	void (*cb_send_completed)(struct netio_recv_socket *socket, uint64_t key, int status);
 	void *data;                      /**< the user's */
 	struct netio_listener *listener; /**< private */
 };
@@ -69,7 +73,8 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket);
 
 /** No callbacks run on this lcore after this returns. Connections are closed without loss of what
- * this side sent. Kept messages stay valid; queued ones do not. Accepts a zeroed socket.
+ * this side sent. Kept messages stay valid; queued ones do not. Memory sent by reference must stay
+ * until netio_fini: if that matters, close the connections first. Accepts a zeroed socket.
  *
  * If connections are spread, other lcores close theirs when they turn their loops, and callbacks
  * run there until then. So call netio_drain on the socket's loop before, or join those lcores, or
@@ -80,10 +85,15 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket);
 /** Close one connection without loss; cb_connection_closed follows. */
 void netio_recv_socket_close(struct netio_recv_socket *socket);
 
-/** Answer on a connection. Return: as netio_send. */
+/** Answer on a connection with a copy. Limits and return: as netio_send. */
 int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len);
 int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
 			size_t count);
+
+/** Answer without a copy; as netio_sendv_ref. */
+int netio_reply_ref(struct netio_recv_socket *socket, const void *data, size_t len, uint64_t key);
+int netio_replyv_ref(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		     size_t count, uint64_t key);
 
 /** Take the next message of a socket with a queue; give it back with netio_msg_release. While the
  * queue is full, senders wait.

@@ -55,15 +55,16 @@ int netio_disconnect(struct netio_send_socket *socket);
  * socket. */
 void netio_send_socket_fini(struct netio_send_socket *socket);
 
-/** Send a copy of a message. At most NETIO_IOV_MAX pieces.
+/** Send a copy of a message. At most NETIO_IOV_MAX pieces, and PLX_SEND_COPY_MAX bytes, 32 MiB.
  * Return: enum netio_status; -EINVAL; -ENOMEM. */
 int netio_send(struct netio_send_socket *socket, const void *data, size_t len);
 int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count);
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count);
 
-/** Send a message without copying it. It must not change until cb_send_completed returns the key.
- * Over verbs, memory outside plx_mem_alloc is copied.
+/** Send a message without copying it, up to the peer's maximum. It must not change until
+ * cb_send_completed returns the key. Over verbs, memory outside plx_mem_alloc is copied, up to
+ * PLX_SEND_COPY_MAX.
  * Return: as netio_send; on error the caller keeps the memory and no callback follows. */
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key);
@@ -113,7 +114,7 @@ int netio_buffered_disconnect(struct netio_buffered_send_socket *socket);
 void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket);
 
 /** Copy a message into the page. A message longer than a page takes several, which must all be
- * free, and leaves at once.
+ * free, and leaves at once. Longer ones than PLX_SEND_COPY_MAX need a netio_send_socket.
  * Return: enum netio_status; -EINVAL. */
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len);
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num);

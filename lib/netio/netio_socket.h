@@ -35,7 +35,8 @@ typedef uint64_t netio_tag_t;
 enum netio_status {
 	NETIO_STATUS_OK = 0,
 	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now; cb_buffers_available follows */
-	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< above the peer's maximum, or more than all pages */
+	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< above the peer's maximum, more than all pages, or a
+					       copy above PLX_SEND_COPY_MAX */
 	NETIO_STATUS_NOT_CONNECTED = -ENOTCONN,
 	NETIO_STATUS_PARTIAL = -EINPROGRESS,  /**< published to some subscribers; the others have no
 						   room: call again with NETIO_REENTRY */
@@ -68,7 +69,7 @@ struct netio_connect_attr {
 	uint64_t reconnect_min_ns;   /**< default 10 ms; PLX_NEVER: do not reconnect */
 	uint64_t reconnect_max_ns;   /**< default 1 s */
 	uint64_t message_max_bytes;  /**< longest answer accepted: 256 to 1 GiB - 4 KiB; default 16
-					  MiB */
+					  MiB. Above PLX_SEND_COPY_MAX they come by reference */
 };
 
 /** Callbacks of every socket for its connections. connection: the socket, or its struct for one

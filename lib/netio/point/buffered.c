@@ -24,13 +24,13 @@ int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio
 {
 	struct outbox *outbox = outbox_of(socket);
 	struct message message = {.tag = tag, .iov = iov, .count = count};
-	int rc;
 
 	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &message.length);
-	return plx_unlikely(rc) ? rc : outbox_put(outbox, &message);
+	if (plx_unlikely(!message_measure(iov, count, PLX_SEND_COPY_MAX, &message.length)))
+		return message_refuse(iov, count, 0, "netio_sendv_ref of an unbuffered socket");
+	return outbox_put(outbox, &message);
 }
 
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num)

@@ -193,6 +193,7 @@ static void on_free(struct plx_session *session)
 static void on_free_listener(struct plx_acceptor *session)
 {
 	spread_forget((struct acceptor *)session);
+	references_fini(&((struct netio_listener *)session)->references);
 	free(session);
 }
 
@@ -377,10 +378,37 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 	const struct accepted *accepted = &receiver_of(socket)->accepted;
 
 	ASSERT_OWNER(accepted->session.acceptor->lcore);
-	return message_sendv(accepted->session.link, accepted->message_max, tag, iov, count);
+	return message_sendv(accepted->session.link, accepted->message_max, tag, iov, count,
+			     "netio_replyv_ref");
 }
 
 int netio_reply(struct netio_recv_socket *socket, const void *data, size_t len)
 {
 	return netio_replyv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
+}
+
+static void on_sent(struct plx_link *link, struct plx_buf *message, int status, void *arg)
+{
+	struct receiver *receiver = arg;
+
+	CALL_USER(socket_of(receiver), cb_send_completed, &receiver->pub, reference_key(message),
+		  status);
+}
+
+int netio_replyv_ref(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,
+		     size_t count, uint64_t key)
+{
+	struct receiver *receiver = receiver_of(socket);
+	const struct accepted *accepted = &receiver->accepted;
+
+	ASSERT_OWNER(accepted->session.acceptor->lcore);
+	return references_send(&receiver_listener(receiver)->references, accepted->session.link,
+			       accepted->message_max,
+			       &(struct message){.tag = tag, .iov = iov, .count = count}, key,
+			       on_sent, receiver);
+}
+
+int netio_reply_ref(struct netio_recv_socket *socket, const void *data, size_t len, uint64_t key)
+{
+	return netio_replyv_ref(socket, 0, &(struct iovec){(void *)data, len}, 1, key);
 }

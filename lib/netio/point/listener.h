@@ -20,6 +20,7 @@ struct netio_listener {
 	struct plx_link_attr link; /* sizes of its connections' links */
 	struct queue *queue;       /* NULL: messages go to the callback */
 	struct plx_poller *poller; /* wakes the thread that takes its messages */
+	struct references references;
 	uint32_t ended; /* connections without a link, whose messages find no room in it */
 
 	/* For each closed connection with queued messages: how many were pushed by then. A FIFO. */

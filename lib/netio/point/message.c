@@ -2,13 +2,25 @@
 /* Messages: sent as a copy or by reference, and received. */
 #include "point.h"
 
-int message_refuse(size_t count, uint64_t message_max)
+int message_refuse(const struct iovec *iov, size_t count, uint64_t message_max,
+		   const char *by_reference)
 {
+	uint64_t length = 0;
+
 	if (count > NETIO_IOV_MAX)
 		return plx_fail(EINVAL, "a message of %zu pieces: give at most %d", count,
 				NETIO_IOV_MAX);
-	return plx_fail(EMSGSIZE, "longer than %llu bytes, the most that is accepted",
-			(unsigned long long)message_max);
+	for (size_t i = 0; i < count; i++)
+		length = iov[i].iov_len < UINT64_MAX - length ? length + iov[i].iov_len
+							      : UINT64_MAX;
+	if (by_reference && length > PLX_SEND_COPY_MAX)
+		return plx_fail(EMSGSIZE,
+				"%llu bytes: copies of at most %llu bytes are sent; send longer "
+				"messages by %s, which copies nothing",
+				(unsigned long long)length, (unsigned long long)PLX_SEND_COPY_MAX,
+				by_reference);
+	return plx_fail(EMSGSIZE, "%llu bytes: at most %llu are accepted",
+			(unsigned long long)length, (unsigned long long)message_max);
 }
 
 int message_send_copy(struct plx_link *link, const struct message *message)
@@ -21,18 +33,6 @@ int message_send_copy(struct plx_link *link, const struct message *message)
 	for (size_t i = 0; i < message->count; i++)
 		pieces[1 + i] = message->iov[i];
 	return plx_link_sendv(link, pieces, 1 + (int)message->count);
-}
-
-int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
-		  const struct iovec *iov, size_t count)
-{
-	struct message message = {.tag = tag, .iov = iov, .count = count};
-	int rc;
-
-	if (plx_unlikely(!link))
-		return netio_fail_closed();
-	rc = message_measure(iov, count, message_max, &message.length);
-	return plx_unlikely(rc) ? rc : message_send_copy(link, &message);
 }
 
 int message_make_pool(const char *name, uint32_t count, size_t room_bytes,

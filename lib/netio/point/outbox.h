@@ -292,6 +292,18 @@ struct outbox_terms {
 
 #define OUTBOX_MISSED 1 /* the peer misses the message, and the gap is reported */
 
+/* Whether the message may be copied into pages: all of them together hold it. */
+static inline bool outbox_holds(const struct outbox *outbox, const struct message *message)
+{
+	return message->length <= PLX_SEND_COPY_MAX &&
+	       outbox_pages_needed(outbox, message->length, message->tag ? WIRE_TAG : 0) <=
+		       outbox->count;
+}
+
+/* A message that cannot wait finds no room, and the policy is not BLOCK. Return: OUTBOX_MISSED. */
+int outbox_refuse(struct outbox *outbox, const struct outbox_terms *terms,
+		  const struct message *message);
+
 /* Submit a message up to message_max. Return: as outbox_put; OUTBOX_MISSED; -EINVAL; -ENOMEM. */
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);

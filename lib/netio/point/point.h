@@ -61,30 +61,40 @@ struct message {
 	uint64_t length; /* of all pieces */
 };
 
-/* Set the error text. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
-int message_refuse(size_t count, uint64_t message_max);
+/* The longest message that is sent as a copy to a peer that accepts message_max. */
+static inline uint64_t message_copy_max(uint64_t message_max)
+{
+	return message_max < PLX_SEND_COPY_MAX ? message_max : PLX_SEND_COPY_MAX;
+}
 
-/* Add up all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
-static inline int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
-				  uint64_t *length_out)
+/* Add up all pieces. Return: whether they are at most NETIO_IOV_MAX, and `most` bytes; otherwise
+ * call message_refuse. */
+static inline bool message_measure(const struct iovec *iov, size_t count, uint64_t most,
+				   uint64_t *length_out)
 {
 	uint64_t length = 0;
 
-	if (plx_likely(count == 1 && iov->iov_len <= message_max)) {
+	if (plx_likely(count == 1 && iov->iov_len <= most)) {
 		*length_out = iov->iov_len;
-		return 0;
+		return true;
 	}
 	*length_out = 0;
 	if (plx_unlikely(count > NETIO_IOV_MAX))
-		return message_refuse(count, message_max);
+		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (plx_unlikely(iov[i].iov_len > message_max - length))
-			return message_refuse(count, message_max);
+		if (plx_unlikely(iov[i].iov_len > most - length))
+			return false;
 		length += iov[i].iov_len;
 	}
 	*length_out = length;
-	return 0;
+	return true;
 }
+
+/* Set the error text. message_max: of the peer. by_reference: what to call for a message that is
+ * too long to copy; NULL: this copies nothing. Return: -EINVAL too many pieces;
+ * NETIO_STATUS_TOO_BIG. */
+int message_refuse(const struct iovec *iov, size_t count, uint64_t message_max,
+		   const char *by_reference);
 
 static inline void message_copy(const struct message *message, uint8_t *to)
 {
@@ -97,11 +107,26 @@ static inline void message_copy(const struct message *message, uint8_t *to)
 
 /* Read a message from its own frame. Return: NULL; or the error as text. */
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
-/* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
-int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
-		  const struct iovec *iov, size_t count);
-/* The same for a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. */
+/* Send a copy of a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. Return:
+ * enum netio_status; -ENOMEM. */
 int message_send_copy(struct plx_link *link, const struct message *message);
+
+/* Measure a message and send a copy. by_reference: as message_refuse. Return: enum netio_status;
+ * -EINVAL; -ENOMEM. */
+static inline int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+				const struct iovec *iov, size_t count, const char *by_reference)
+{
+	struct message message = {.tag = tag, .iov = iov, .count = count};
+
+	if (plx_unlikely(!link))
+		return netio_fail_closed();
+	if (plx_unlikely(
+		    !message_measure(iov, count, message_copy_max(message_max), &message.length)))
+		return message_refuse(iov, count, message_max, by_reference);
+	return message_send_copy(link, &message);
+}
+
+/* By reference ------------------------------------------------------------------------------- */
 
 #define REFERENCE_PREFIX_MAX 8
 
@@ -115,6 +140,40 @@ struct references {
 int references_make(struct references *references, netio_tag_t tag, const void *prefix,
 		    size_t prefix_bytes, const struct iovec *iov, size_t count,
 		    struct plx_buf **message_out);
+/* Measure a message and send it from the caller's memory. on_sent gets the key by reference_key.
+ * Return: enum netio_status; -EINVAL; -ENOMEM. */
+static inline int references_send(struct references *references, struct plx_link *link,
+				  uint64_t message_max, const struct message *message, uint64_t key,
+				  plx_link_sent_fn on_sent, void *arg)
+{
+	const struct iovec *iov = message->iov;
+	struct plx_buf *buf;
+	uint64_t length;
+	int rc;
+
+	if (plx_unlikely(!link))
+		return netio_fail_closed();
+	if (plx_unlikely(!message_measure(iov, message->count, message_max, &length)))
+		return message_refuse(iov, message->count, message_max, NULL);
+	rc = references_make(references, message->tag, NULL, 0, iov, message->count, &buf);
+	if (plx_unlikely(rc))
+		return rc;
+	memcpy(buf->base, &key, sizeof(key));
+	rc = plx_link_send_buf(link, buf, on_sent, arg);
+	if (plx_unlikely(rc))
+		plx_buf_unref(buf);
+	return rc;
+}
+
+/* The key is stored in the headroom, which is unused until the message is sent. */
+static inline uint64_t reference_key(const struct plx_buf *message)
+{
+	uint64_t key;
+
+	memcpy(&key, message->base, sizeof(key));
+	return key;
+}
+
 /* Call when all buffers that can return have returned. */
 void references_fini(struct references *references);
 

@@ -181,11 +181,11 @@ void outbox_count_policy(struct outbox *outbox, enum netio_policy policy, int st
 	outbox->keepers += (uint32_t)step;
 }
 
-/* Return whether all pages together hold it. */
-static bool is_held(const struct outbox *outbox, const struct message *message)
+int outbox_refuse(struct outbox *outbox, const struct outbox_terms *terms,
+		  const struct message *message)
 {
-	return outbox_pages_needed(outbox, message->length, message->tag ? WIRE_TAG : 0) <=
-	       outbox->count;
+	return terms->policy == NETIO_POLICY_DISCONNECT ? disconnect(outbox, terms, message)
+							: drop_new(outbox, terms, message);
 }
 
 /* Return: 0; -EAGAIN backlog limit reached, or no page; TOO_BIG; -ENOMEM. */
@@ -218,7 +218,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 	int rc;
 
 	/* Dropping or waiting would not help. */
-	if (!is_held(outbox, message))
+	if (!outbox_holds(outbox, message))
 		return NETIO_STATUS_TOO_BIG;
 	do {
 		rc = put_tail(outbox, policy, terms, message);
@@ -234,7 +234,7 @@ static int submit_at_once(struct outbox *outbox, const struct message *message)
 	int rc;
 
 	/* Otherwise the limit would depend on the link's room. */
-	if (plx_unlikely(!is_held(outbox, message)))
+	if (plx_unlikely(!outbox_holds(outbox, message)))
 		return NETIO_STATUS_TOO_BIG;
 	if (outbox_is_clear(outbox) && plx_likely(message->count <= NETIO_IOV_MAX)) {
 		rc = message_send_copy(outbox->link, message);

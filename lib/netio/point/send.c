@@ -17,7 +17,8 @@ int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const 
 	ASSERT_LOOP(connection, connection->evloop);
 	if (plx_unlikely(!connection))
 		return netio_fail_closed();
-	return message_sendv(connection->session.link, connection->message_max, tag, iov, count);
+	return message_sendv(connection->session.link, connection->message_max, tag, iov, count,
+			     "netio_sendv_ref");
 }
 
 int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count)
@@ -30,37 +31,23 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 	return netio_sendv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
 }
 
-/* The key is stored in the headroom, which is unused until the message is sent. */
-static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+static void on_sent(struct plx_link *link, struct plx_buf *message, int status, void *arg)
 {
-	uint64_t key;
-
-	memcpy(&key, buf->base, sizeof(key));
-	NOTIFY(netio_send_socket, arg, cb_send_completed, key, status);
+	NOTIFY(netio_send_socket, arg, cb_send_completed, reference_key(message), status);
 }
 
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key)
 {
 	struct sender *sender = (struct sender *)socket->connection;
-	struct plx_buf *message;
-	uint64_t length;
-	int rc;
 
 	ASSERT_LOOP(sender, sender->connection.evloop);
-	if (plx_unlikely(!sender || !sender->connection.session.link))
+	if (plx_unlikely(!sender))
 		return netio_fail_closed();
-	rc = message_measure(iov, count, sender->connection.message_max, &length);
-	if (plx_unlikely(rc))
-		return rc;
-	rc = references_make(&sender->references, tag, NULL, 0, iov, count, &message);
-	if (plx_unlikely(rc))
-		return rc;
-	memcpy(message->base, &key, sizeof(key));
-	rc = plx_link_send_buf(sender->connection.session.link, message, on_sent, sender);
-	if (plx_unlikely(rc))
-		plx_buf_unref(message);
-	return rc;
+	return references_send(&sender->references, sender->connection.session.link,
+			       sender->connection.message_max,
+			       &(struct message){.tag = tag, .iov = iov, .count = count}, key,
+			       on_sent, sender);
 }
 
 DEFINE_NOTIFY(netio_send_socket)

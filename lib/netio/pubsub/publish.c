@@ -94,7 +94,8 @@ static struct pending *remember(struct netio_publish_core *core, const struct ou
 }
 
 /* taken: some subscribers took it before. Return: enum netio_status. */
-static int finish(struct netio_publish_core *core, const struct outcome *outcome, bool taken)
+static int finish(struct netio_publish_core *core, const struct outgoing *outgoing,
+		  const struct outcome *outcome, bool taken)
 {
 	struct netio_publish_stats *stats = &core->stats;
 
@@ -112,17 +113,19 @@ static int finish(struct netio_publish_core *core, const struct outcome *outcome
 		return outcome->error;
 	if (outcome->too_big)
 		return plx_fail(EMSGSIZE,
-				"no subscriber accepts a message of this length, or the pages "
-				"do not hold it");
+				"%llu bytes: no subscriber accepts a message of this length, or "
+				"the pages do not hold it; give larger ones, or more",
+				(unsigned long long)outgoing->message.length);
 	stats->no_subscribers++;
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
 /* By reference: once one subscriber has it, its memory must stay. */
-static int finish_reference(struct netio_publish_core *core, const struct outcome *outcome)
+static int finish_reference(struct netio_publish_core *core, const struct outgoing *outgoing,
+			    const struct outcome *outcome)
 {
-	return finish(core, outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
-								 : NETIO_STATUS_OK;
+	return finish(core, outgoing, outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
+									   : NETIO_STATUS_OK;
 }
 
 /* One message --------------------------------------------------------------------------------- */
@@ -137,11 +140,14 @@ static int send_to(const struct match *match, const struct outgoing *outgoing)
 		return NETIO_STATUS_NOT_CONNECTED;
 	if (plx_unlikely(outgoing->message.length > outbox->message_max))
 		return NETIO_STATUS_TOO_BIG;
-	if (outgoing->publication && match->terms.at_once) {
+	if (outgoing->publication &&
+	    (match->terms.at_once || plx_unlikely(!outbox_holds(outbox, &outgoing->message)))) {
 		rc = publication_send(outgoing->publication, outbox);
 		if (plx_likely(rc != NETIO_STATUS_AGAIN) ||
 		    match->terms.policy == NETIO_POLICY_BLOCK)
 			return rc;
+		if (!outbox_holds(outbox, &outgoing->message))
+			return outbox_refuse(outbox, &match->terms, &outgoing->message);
 	}
 	return outbox_submit(outbox, &match->terms, &outgoing->message);
 }
@@ -170,7 +176,7 @@ static int publish_copy(struct netio_publish_core *core, const struct outgoing *
 		miss_rest(core->matches, &outcome, outgoing->message.tag);
 	if (plx_unlikely(outcome.missing))
 		remember(core, outgoing, &outcome);
-	return finish(core, &outcome, false);
+	return finish(core, outgoing, &outcome, false);
 }
 
 static int publish_reference(struct netio_publish_core *core, struct outgoing *outgoing,
@@ -181,7 +187,7 @@ static int publish_reference(struct netio_publish_core *core, struct outgoing *o
 
 	match_find(core, outgoing->message.tag, cache);
 	if (core->match_count == 0)
-		return finish(core, &outcome, false);
+		return finish(core, outgoing, &outcome, false);
 	outgoing->publication = publication_create(core, outgoing->key, &outgoing->message);
 	if (!outgoing->publication)
 		return plx_fail(ENOMEM, "out of memory to publish");
@@ -191,13 +197,13 @@ static int publish_reference(struct netio_publish_core *core, struct outgoing *o
 	miss_rest(core->matches, &outcome, outgoing->message.tag);
 	if (!outcome.taken && !outcome.missed) { /* no subscriber has it */
 		publication_drop(outgoing->publication);
-		return finish(core, &outcome, false);
+		return finish(core, outgoing, &outcome, false);
 	}
 	if (plx_unlikely(outcome.missing))
 		pending = remember(core, outgoing, &outcome);
 	if (!pending)
 		publication_unref(outgoing->publication);
-	return finish_reference(core, &outcome);
+	return finish_reference(core, outgoing, &outcome);
 }
 
 static int publish_again(struct netio_publish_core *core, struct pending *pending,
@@ -221,7 +227,8 @@ static int publish_again(struct netio_publish_core *core, struct pending *pendin
 		if (publication)
 			publication_unref(publication);
 	}
-	return publication ? finish_reference(core, &outcome) : finish(core, &outcome, taken);
+	return publication ? finish_reference(core, outgoing, &outcome)
+			   : finish(core, outgoing, &outcome, taken);
 }
 
 /* Buffered ------------------------------------------------------------------------------------ */
@@ -240,14 +247,13 @@ int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag
 	struct netio_publish_core *core = socket->core;
 	struct outgoing outgoing = {.message = {.tag = tag, .iov = iov, .count = count}};
 	struct pending *pending;
-	int rc;
 
 	ASSERT_LOOP(core, core->acceptor.evloop);
 	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
 		return check(core, flags);
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &outgoing.message.length);
-	if (plx_unlikely(rc))
-		return rc;
+	if (plx_unlikely(!message_measure(iov, count, PLX_SEND_COPY_MAX, &outgoing.message.length)))
+		return message_refuse(iov, count, 0,
+				      "netio_unbuffered_publishv of an unbuffered socket");
 	pending = pending_find(core, tag, 0);
 	if (plx_unlikely(pending != NULL)) {
 		if (flags & NETIO_REENTRY)
@@ -288,17 +294,15 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 		.key = *key,
 	};
 	struct pending *pending;
-	int rc;
 
 	ASSERT_LOOP(core, core->acceptor.evloop);
 	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
 		return check(core, flags);
 	if (plx_unlikely(usr_size > sizeof(usr)))
 		return plx_fail(EINVAL, "usr_size %u: give 0 to 8", usr_size);
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size,
-			     &outgoing.message.length);
-	if (plx_unlikely(rc))
-		return rc;
+	if (plx_unlikely(!message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size,
+					  &outgoing.message.length)))
+		return message_refuse(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size, NULL);
 	outgoing.message.length += usr_size;
 	pieces[0] = (struct iovec){&usr, usr_size};
 	for (size_t i = 0; i < count; i++)

@@ -185,9 +185,9 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 	ASSERT_LOOP(core, core->hub.evloop);
 	if (plx_unlikely(!core || core->open == core->ending))
 		return netio_fail_closed();
-	rc = message_measure(iov, count, core->message_max, &length);
-	if (plx_unlikely(rc))
-		return rc;
+	if (plx_unlikely(!message_measure(iov, count, core->message_max, &length)))
+		return message_refuse(iov, count, core->message_max,
+				      "netio_sendv_ref of a send socket");
 	receiver = push_choose(core, length);
 	if (plx_unlikely(core->waiting.count || !receiver))
 		return again(core);

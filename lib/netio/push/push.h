@@ -47,7 +47,7 @@ struct netio_push_core {
 
 	/* Of open receivers. */
 	uint32_t open, suspect, ending;
-	uint64_t message_max; /* the longest that any of them accepts */
+	uint64_t message_max; /* the longest copy that any of them accepts */
 
 	/* Receivers by credit. Equal ones take turns. Suspect ones only if all are. */
 	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] is not empty */

@@ -20,7 +20,7 @@ static void recount(struct netio_push_core *core)
 		core->suspect += receiver->is_suspect;
 		core->ending += it->session.base.closing;
 		if (core->message_max < it->message_max)
-			core->message_max = it->message_max;
+			core->message_max = message_copy_max(it->message_max);
 	}
 	LIST_FOREACH (it, &core->hub.connections, peers)
 		push_place((struct push_receiver *)it);

@@ -110,7 +110,10 @@ static void on_subscriber_down(struct netio_subscriber *connection, enum plx_lin
 
 static void on_message(struct netio_recv_socket *connection, const struct netio_msg *msg)
 {
+	static const char text[] = "answer";
+
 	netio_reply(connection, msg->data, msg->len);
+	netio_reply_ref(connection, text, sizeof(text), 1);
 	ends_in("cb_msg_received of a listening socket", &listening);
 }
 
@@ -127,6 +130,11 @@ static void on_published(struct netio_subscribe_socket *socket, const struct net
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int status)
 {
 	ends_in("cb_send_completed", socket);
+}
+
+static void on_replied(struct netio_recv_socket *socket, uint64_t key, int status)
+{
+	ends_in("cb_send_completed of a listening socket", &listening);
 }
 
 static void on_room(struct netio_send_socket *socket)
@@ -203,6 +211,7 @@ static void init_receivers(void)
 	listening.cb_connection_established = on_accepted;
 	listening.cb_connection_closed = on_accepted_down;
 	listening.cb_msg_received = on_message;
+	listening.cb_send_completed = on_replied;
 	assert_works(netio_listen(&listening, "*", 0));
 	init_publisher(&publishing);
 	init_publisher(&publishing_later);
@@ -462,6 +471,7 @@ static const struct ends_callback callbacks[] = {
 	{"cb_msg_received of an answer", ENDS_RUNS},
 	{"cb_msg_received of a subscribe socket", ENDS_RUNS},
 	{"cb_send_completed", ENDS_RUNS | NETIO_DRAIN},
+	{"cb_send_completed of a listening socket", ENDS_RUNS},
 	{"cb_buffers_available", ENDS_RUNS},
 	{"cb_msg_published", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_subscribed", 0},

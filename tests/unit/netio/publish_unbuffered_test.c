@@ -417,4 +417,63 @@ PUBSUB_TEST(a_gap_is_reported_while_pages_are_sent)
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 
+/* Its pages hold 4 KiB. The link of one that keeps its messages is still busy with the first. */
+static void publish_two(enum netio_policy policy, enum netio_delivery delivery)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
+	sub_up(&subs[0], NULL);
+	SUBSCRIBE(0, .tag = 1, .policy = policy, .delivery = delivery);
+	for (uint64_t key = 0; key < 2; key++) {
+		fill(bytes, key, sizeof(bytes));
+		assert_int_equal(publish_key(1, bytes, sizeof(bytes), key, 0), NETIO_STATUS_OK);
+	}
+}
+
+/* Else it would arrive on an idle link, and be too big on a busy one. */
+PUBSUB_TEST(a_message_that_no_pages_hold_is_dropped_by_policy_alone)
+{
+	static const enum netio_policy policies[] = {NETIO_POLICY_DROP_OLD, NETIO_POLICY_DROP_NEW,
+						     NETIO_POLICY_CONFLATE};
+
+	for (unsigned i = 0; i < 2 * PLX_ARRAY_LEN(policies); i++) {
+		publish_two(policies[i / 2],
+			    i % 2 ? NETIO_DELIVERY_BUFFERED : NETIO_DELIVERY_AT_ONCE);
+		TURN_UNTIL(subs[0].messages + subs[0].gaps == 2 && published == 2);
+		assert_int_equal(subs[0].messages, 1);
+		assert_int_equal(subs[0].missed[NETIO_GAP_DROPPED_NEW], 1);
+		assert_int_equal(stats().too_big, 0);
+		netio_unbuffered_publish_socket_fini(&publisher);
+		subs_expect_wrong();
+		subs_down();
+		turn_ms(5);
+	}
+}
+
+PUBSUB_TEST(a_message_that_no_pages_hold_disconnects_by_policy)
+{
+	publish_two(NETIO_POLICY_DISCONNECT, NETIO_DELIVERY_AT_ONCE);
+	TURN_UNTIL(subs[0].closed == 1);
+	assert_int_equal(subs[0].missed[NETIO_GAP_DISCONNECTED], 1);
+	subs_expect_wrong();
+}
+
+PUBSUB_TEST(a_message_too_long_to_copy_is_sent_although_the_pages_hold_it)
+{
+	uint8_t *data = calloc(1, PLX_SEND_COPY_MAX + 1);
+
+	publish_with(
+		&(struct netio_publish_attr){.page_bytes = NETIO_PAGE_BYTES_MAX, .page_count = 5});
+	sub_up(&subs[0],
+	       &(struct netio_subscribe_attr){.connect.message_max_bytes = 2 * PLX_SEND_COPY_MAX});
+	SUBSCRIBE(0, .tag = 1, .delivery = NETIO_DELIVERY_BUFFERED);
+	assert_works(publish_key(1, data, PLX_SEND_COPY_MAX + 1, 0, 0));
+	TURN_UNTIL(subs[0].messages == 1 && published == 1);
+	assert_int_equal(stats().pages, 0);
+	assert_works(publish_key(1, data, PLX_SEND_COPY_MAX, 1, 0));
+	TURN_UNTIL(subs[0].messages == 2 && published == 2);
+	assert_int_not_equal(stats().pages, 0);
+	subs_expect_wrong();
+	free(data);
+}
+
 PLX_TEST_MAIN()

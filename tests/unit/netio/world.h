@@ -47,6 +47,7 @@ static inline void world_listen_up(void)
 	WORLD_SET(&world.listen, LISTEN);
 	world.listen.cb_msg_received = on_LISTEN_message;
 	world.listen.cb_buffers_available = on_LISTEN_available;
+	world.listen.cb_send_completed = on_LISTEN_completed;
 	WORLD_MUST(0, netio_listen(&world.listen, WORLD_HOST, 0));
 	attr.queue_count = 2;
 	WORLD_MUST(0, netio_listen_socket_init(&world.loop, &world.queue, &attr));
@@ -158,6 +159,7 @@ static inline void world_connect(void)
 }
 
 static uint8_t world_bytes[WORLD_BYTES / 2]; /* not sent by reference more than once at a time */
+static uint8_t world_answer[64];
 
 #define WORLD_UNTIL_FULL(call)                                         \
 	for (unsigned sends = 0; sends < 4096 && (call) == 0; sends++) \
@@ -176,9 +178,10 @@ static inline void world_fill(void)
 	WORLD_UNTIL_FULL(netio_buffered_send(&world.buffered, world_bytes, sizeof(world_bytes)));
 	WORLD_UNTIL_FULL(netio_push(&world.push, world_bytes, sizeof(world_bytes)));
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(world.from); i++) {
-		if (world.from[i])
-			WORLD_UNTIL_FULL(
-				netio_reply(world.from[i], world_bytes, sizeof(world_bytes)));
+		if (!world.from[i])
+			continue;
+		netio_reply_ref(world.from[i], world_answer, sizeof(world_answer), key);
+		WORLD_UNTIL_FULL(netio_reply(world.from[i], world_bytes, sizeof(world_bytes)));
 	}
 	WORLD_UNTIL_FULL(netio_buffered_publish(&world.publish, 1, world_bytes, sizeof(world_bytes),
 						0, NULL));
@@ -258,7 +261,7 @@ static const struct world_phase world_phases[] = {
 		    SUBSCRIBE_subscribed, PUSH_established, SIGNAL_fired, TIMER_expired, FD_ready,
 		    LOOP_posted),
 	WORLD_PHASE(world_fill, NULL, SEND_completed, SEND_message, BUFFERED_message,
-		    LISTEN_message, SUBSCRIBE_message, PUSH_message),
+		    LISTEN_message, LISTEN_completed, SUBSCRIBE_message, PUSH_message),
 	WORLD_PHASE(world_release_kept, NULL, SEND_available, BUFFERED_available, LISTEN_available,
 		    PUBLISH_available, UNBUFFERED_available, PUSH_available, SUBSCRIBE_gap),
 	WORLD_PHASE(world_ask, NULL, SEND_refused, BUFFERED_refused, PUSH_refused,

@@ -44,6 +44,7 @@
 	C(LISTEN, established)      \
 	C(LISTEN, message)          \
 	C(LISTEN, available)        \
+	C(LISTEN, completed)        \
 	C(LISTEN, closed)           \
 	C(QUEUE, established)       \
 	C(QUEUE, closed)            \
@@ -216,6 +217,7 @@ WORLD_CALLBACK(LISTEN, established, world_add(socket), struct netio_recv_socket 
 WORLD_CALLBACK(LISTEN, closed, world_remove(socket), struct netio_recv_socket *socket,
 	       world_reason reason, const char *why)
 WORLD_CALLBACK(LISTEN, available, , struct netio_recv_socket *socket)
+WORLD_CALLBACK(LISTEN, completed, , struct netio_recv_socket *socket, uint64_t key, int status)
 WORLD_CALLBACK(LISTEN, message, world_keep(msg), struct netio_recv_socket *socket,
 	       const struct netio_msg *msg)
 WORLD_CALLBACK(QUEUE, established, , struct netio_recv_socket *socket)
