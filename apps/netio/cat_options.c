@@ -84,8 +84,9 @@ static const struct plx_option options[] = {
 		 .given = &given.at_once),
 	PLX_CHOICE("slow", "POLICY", &cat_conf.policy, policies,
 		   "policy for slow subscribers: block, disconnect, drop-old, drop-new, conflate "
-		   "(keep the newest of each tag). subscribe: for these subscriptions (default: "
-		   "the publisher's); publish: for those that choose none (default block)",
+		   "(keep the newest of each tag). subscribe: for these subscriptions (default "
+		   "drop-old; default: the publisher's); publish: for those that choose none "
+		   "(default block)",
 		   .given = &given.slow),
 	PLX_SIZE("backlog", "SIZE", &cat_conf.backlog_bytes, 1, 1 << 30,
 		 "publish, subscribe: bytes that may wait before the policy applies (default: the "
@@ -136,6 +137,9 @@ static int check(void)
 	int rc = check_mode();
 
 	rc = rc ? rc : check_options();
+	/* Its reader may be a person with a pager, who must not stop a publisher. */
+	if (rc == 0 && cat_conf.mode == CAT_SUBSCRIBE && !given.slow)
+		cat_conf.policy = NETIO_POLICY_DROP_OLD;
 	if (rc == 0 && given.listen)
 		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
 	if (rc == 0 && given.host)

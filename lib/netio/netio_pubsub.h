@@ -32,8 +32,10 @@ enum netio_delivery {
  * with the largest bound among those subscriptions. A message published by reference that is too
  * long for the pages cannot wait: its policy applies at once, and those that drop drop it. */
 enum netio_policy {
-	NETIO_POLICY_DEFAULT,    /**< the publish socket's (netio_publish_attr) */
-	NETIO_POLICY_BLOCK,      /**< nothing is lost: publishing returns AGAIN or PARTIAL */
+	NETIO_POLICY_DEFAULT, /**< the publish socket's (netio_publish_attr) */
+	NETIO_POLICY_BLOCK,   /**< nothing is lost: publishing returns AGAIN or PARTIAL, up to the
+				   publisher's block_max_ns. A subscriber without room for 1 s is
+				   logged, and the end of that */
 	NETIO_POLICY_DISCONNECT, /**< its connection closes. Waiting messages are lost, and reported
 				      if it takes anything within 5 s */
 	NETIO_POLICY_DROP_OLD,   /**< drops the oldest waiting page. Pages with messages of the
@@ -55,7 +57,7 @@ enum netio_gap_reason {
 	NETIO_GAP_DROPPED_NEW = 1, /**< by policy; also if DROP_OLD or CONFLATE finds no room */
 	NETIO_GAP_DROPPED_OLD,
 	NETIO_GAP_CONFLATED,    /**< replaced by newer ones of their tags */
-	NETIO_GAP_DISCONNECTED, /**< by policy: the connection closes */
+	NETIO_GAP_DISCONNECTED, /**< by policy or block_max_ns: the connection closes */
 	NETIO_GAP_TOO_BIG,      /**< above the subscriber's maximum, or too long for the pages */
 	NETIO_GAP_GIVEN_UP,     /**< it had no room, and they were not published again */
 	NETIO_GAP_LOST,         /**< its connection was lost: what was under way, and what was
@@ -117,6 +119,7 @@ struct netio_subscriber_stats {
 	uint64_t backlog_bytes;                  /**< waiting for its link or for a full page */
 	uint32_t pages_under_way;                /**< begun, waiting, or in flight */
 	bool is_slow;                            /**< some messages wait for its link */
+	uint64_t blocked_ns; /**< in all, from AGAIN or PARTIAL until it had room */
 };
 
 void netio_subscriber_stats(const struct netio_subscriber *subscriber,
@@ -145,6 +148,9 @@ struct netio_publish_attr {
 	uint32_t subscriber_subscriptions_max; /**< the same per subscriber; default 2^17 */
 	enum netio_policy policy; /**< of subscriptions that name none; default: block */
 	uint64_t backlog_bytes;   /**< of these, as in netio_subscription */
+	uint64_t block_max_ns;    /**< a subscriber without room for that long under POLICY_BLOCK is
+				       disconnected, as under POLICY_DISCONNECT. 0 or PLX_NEVER: no
+				       limit */
 	bool refuse_block; /**< refuse subscriptions that ask to block; needs another policy */
 };
 
@@ -283,7 +289,7 @@ struct netio_publish_stats {
 				      published again, they went away first, or memory was short */
 	uint64_t lost;           /**< copies in pages not sent when a connection ended */
 	uint64_t dropped_new, dropped_old, conflated; /**< copies, by policy */
-	uint64_t disconnected; /**< copies lost with their subscribers, by policy */
+	uint64_t disconnected; /**< copies lost with subscribers, by policy or block_max_ns */
 	uint64_t lost_told;    /**< messages that came in gaps to subscribers whose connection had
 				    been lost */
 	uint32_t absent;       /**< subscribers whose connection was lost, and for which the

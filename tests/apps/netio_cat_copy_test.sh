@@ -13,8 +13,8 @@ for kind in '' --unbuffered; do
 
 	# Two subscribers, one of them over TCP.
 	provider=auto serve pub publish -t 7 --subscribers 2 ${kind:+"$kind"} <"$temp/lines"
-	run sub subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
-	provider=tcp run sub_tcp subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out.tcp"
+	run sub subscribe --connect "127.0.0.1:$port" -t 7 --slow block --count 100000 >"$temp/out"
+	provider=tcp run sub_tcp subscribe --connect "127.0.0.1:$port" -t 7 --slow block --count 100000 >"$temp/out.tcp"
 	for name in sub sub_tcp pub; do
 		ends_well "$what" "$name"
 	done
@@ -39,7 +39,7 @@ check "$provider: recv ends with 0 by SIGTERM" "(($? == 0))"
 
 rm -f "$temp/slow"
 serve pub publish -e raw --block 10K <"$temp/bytes"
-run sub subscribe --connect "127.0.0.1:$port" -t 0 -e raw > >(slowly "$temp/slow")
+run sub subscribe --connect "127.0.0.1:$port" -t 0 -e raw --slow block > >(slowly "$temp/slow")
 ends_well "$provider, slow reader" pub
 wait_until "cmp -s '$temp/bytes' '$temp/slow'"
 check "$provider: a slow reader has all that was published" "(($? == 0))"

@@ -51,7 +51,7 @@ for mode in recv subscribe; do
 		else
 			serve send publish -t 7 --subscribers 1 <"$temp/lines"
 			giver=$pid
-			run recv subscribe --connect "127.0.0.1:$port" -t 7 > >(waits "$temp/slow")
+			run recv subscribe --connect "127.0.0.1:$port" -t 7 --slow block > >(waits "$temp/slow")
 			reader=$! taker=$pid
 			wait_until "grep -q subscribed '$temp/recv.err'"
 		fi

@@ -10,7 +10,7 @@ for policy in drop-old drop-new conflate; do
 	rm -f "$temp/slow"
 	serve pub publish -t 7 --subscribers 2 <"$temp/lines"
 	run slow subscribe --connect "127.0.0.1:$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
-	run fast subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
+	run fast subscribe --connect "127.0.0.1:$port" -t 7 --slow block --count 100000 >"$temp/out"
 	ended fast
 	check "$policy: another reader than the slow one has all lines" "cmp '$temp/lines' '$temp/out'"
 	ends_well "$policy" pub
@@ -22,6 +22,22 @@ for policy in drop-old drop-new conflate; do
 	check "$policy: publish reports the same number" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
 	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
 done
+
+# The default: a reader that reads nothing does not stop the publisher, and knows what it missed.
+mkfifo "$temp/unread"
+exec {unread}<>"$temp/unread"
+serve pub publish -t 7 < <(seq 500000; touch "$temp/taken")
+run pager subscribe --connect "127.0.0.1:$port" -t 7 --backlog 16K >"$temp/unread"
+wait_until "[[ -e '$temp/taken' ]]"
+check 'a reader that reads nothing does not stop a publisher' "(($? == 0))"
+cat <&"$unread" >"$temp/slow" &
+reader=$!
+ends_well 'default policy' pub
+wait_until "grep -q '^missed .*: dropped as old' '$temp/pager.err'"
+check 'it knows that it missed old messages' "(($? == 0))"
+stop pager
+kill "$reader"
+exec {unread}<&-
 
 # through IN OUT FILE: publish reads encoding IN, subscribe prints encoding OUT.
 through()

@@ -307,6 +307,9 @@ int outbox_refuse(struct outbox *outbox, const struct outbox_terms *terms,
 /* Submit a message up to message_max. Return: as outbox_put; OUTBOX_MISSED; -EINVAL; -ENOMEM. */
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);
+/* The peer is disconnected: drop everything that waits, except the rest of a message in flight, and
+ * `missed` messages that are in no page. */
+void outbox_drop_all(struct outbox *outbox, uint64_t missed);
 /* A subscription with that policy begins, before its first message: +1; or has ended: -1. */
 void outbox_count_policy(struct outbox *outbox, enum netio_policy policy, int step);
 

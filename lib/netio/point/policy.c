@@ -110,16 +110,20 @@ static int drop_old(struct outbox *outbox, const struct outbox_terms *terms,
 	return drop_new(outbox, terms, message);
 }
 
-/* Drop everything that waits, except the rest of a message in flight. */
-static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
-		      const struct message *message)
+void outbox_drop_all(struct outbox *outbox, uint64_t missed)
 {
-	uint64_t missed = 1 + conflation_clear(&outbox->latest);
-
+	missed += conflation_clear(&outbox->latest);
 	outbox_flush(outbox);
 	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
 		;
-	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
+	if (missed)
+		outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
+}
+
+static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
+		      const struct message *message)
+{
+	outbox_drop_all(outbox, 1);
 	outbox->owner->too_slow(outbox);
 	return OUTBOX_MISSED;
 }

@@ -141,7 +141,8 @@ void pending_give_up(struct netio_publish_core *core, struct pending *pending)
 		publication_unref(publication);
 }
 
-void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber)
+void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber,
+		    enum netio_gap_reason reason)
 {
 	struct pending *pending;
 
@@ -149,7 +150,7 @@ void pending_forget(struct netio_publish_core *core, struct subscriber *subscrib
 		for (uint32_t i = 0; i < pending->count; i++)
 			if (pending->missing[i].subscriber == subscriber) {
 				pending->missing[i] = pending->missing[--pending->count];
-				outbox_miss(&subscriber->outbox, 1, NETIO_GAP_GIVEN_UP);
+				outbox_miss(&subscriber->outbox, 1, reason);
 				if (pending->publication && !pending->publication->status)
 					pending->publication->status = -ECONNRESET;
 				break;

@@ -36,6 +36,7 @@ static void note_refusal(struct outcome *outcome, struct match *matches, uint32_
 	struct match *end = first_gone + outcome->gone;
 
 	if (rc == NETIO_STATUS_AGAIN) {
+		block_begin(match.subscriber);
 		*end = *first_gone;
 		*first_gone = *first_too_big;
 		*first_too_big = match;

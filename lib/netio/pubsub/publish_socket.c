@@ -17,7 +17,10 @@ static struct subscriber *subscriber_of(struct outbox *outbox)
 
 static void on_room(struct outbox *outbox)
 {
-	publish_report_room(subscriber_core(subscriber_of(outbox)));
+	struct subscriber *subscriber = subscriber_of(outbox);
+
+	block_end(subscriber);
+	publish_report_room(subscriber_core(subscriber));
 }
 
 static void on_sent(struct outbox *outbox)
@@ -73,6 +76,7 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 		return NULL;
 	memset(subscriber, 0, sizeof(*subscriber));
 	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
+	block_init(subscriber);
 	subscriber->outbox.missed_in_all = core->missed;
 	core->stats.subscribers++;
 	return &subscriber->accepted.session;
@@ -119,15 +123,18 @@ static void on_writable(struct accepted *accepted)
 	requests_resume(subscriber);
 	if (accepted->session.link)
 		outbox_writable(&subscriber->outbox);
-	if (core->unbuffered)
+	if (core->unbuffered) {
+		block_end(subscriber);
 		publish_report_room(core);
-	else if (accepted->session.link)
+	} else if (accepted->session.link) {
 		outbox_report_room(&subscriber->outbox);
+	}
 }
 
 void subscriber_lose(struct subscriber *subscriber, uint64_t key)
 {
-	pending_forget(subscriber_core(subscriber), subscriber);
+	block_end(subscriber);
+	pending_forget(subscriber_core(subscriber), subscriber, NETIO_GAP_GIVEN_UP);
 	if (key && (subscriber->by_what || subscriber->other)) {
 		subscriber->key = key;
 		absent_begin(subscriber);
@@ -188,6 +195,7 @@ static void on_free(struct plx_session *session)
 	core->stats.pages += subscriber->outbox.stats.pages;
 	core->stats.lost += subscriber->outbox.stats.messages_lost;
 	outbox_fini(&subscriber->outbox);
+	block_fini(subscriber);
 	core->stats.subscribers--;
 	free(subscriber);
 }
@@ -342,6 +350,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 		.backlog_bytes = outbox_backlog_bytes(outbox) + outbox->latest.bytes,
 		.pages_under_way = outbox->count - outbox->free_count,
 		.is_slow = outbox_is_slow(outbox),
+		.blocked_ns = block_total_ns(its),
 	};
 	memcpy(stats_out->missed, outbox->missed, sizeof(stats_out->missed));
 }

@@ -11,6 +11,7 @@
  *   publish_socket.c   the two publish sockets, and connections of their subscribers
  *   requests.c         subscriptions of subscribers
  *   absent.c           subscribers whose connection was lost
+ *   block.c            subscribers that block their publisher
  *
  * Subscribing:
  *
@@ -33,6 +34,16 @@ static inline int subscription_compare(const struct netio_subscription *one,
 }
 
 /* Publishing ---------------------------------------------------------------------------------- */
+
+/* The publisher waits for a subscriber: from AGAIN until it has room. */
+struct block {
+	uint64_t since_ns; /* 0: it does not wait */
+	uint64_t total_ns; /* of earlier ones */
+	bool is_logged;
+	/* Lax. It is left running when a block ends, so that a publisher that waits often starts it
+	 * once a second at most. */
+	struct plx_timer timer;
+};
 
 #define REQUEST_BUFFERS 6 /* of each subscriber, for its requests */
 
@@ -62,6 +73,8 @@ struct subscriber {
 	uint64_t answer_behind;   /* sent after this page */
 	uint64_t answer_order;    /* and after conflated messages up to this order; 0: none */
 	struct plx_buf *requests; /* a chain */
+
+	struct block block;
 };
 
 struct subscription {
@@ -215,8 +228,18 @@ void pending_destroy(struct netio_publish_core *core, struct pending *pending);
 void pending_match(struct netio_publish_core *core, struct pending *pending);
 /* It will not be published again: count the misses. */
 void pending_give_up(struct netio_publish_core *core, struct pending *pending);
-/* A subscriber is disconnected: remove it from all pending messages. */
-void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber);
+/* A subscriber is disconnected: it misses all pending messages, for that reason. */
+void pending_forget(struct netio_publish_core *core, struct subscriber *subscriber,
+		    enum netio_gap_reason reason);
+
+/* block.c: The subscriber has no room, and the publisher waits for it. */
+void block_begin(struct subscriber *subscriber);
+/* The subscriber has room, or is disconnected. */
+void block_end(struct subscriber *subscriber);
+/* Return: how long the publisher has waited for it in all. */
+uint64_t block_total_ns(const struct subscriber *subscriber);
+void block_init(struct subscriber *subscriber);
+void block_fini(struct subscriber *subscriber);
 
 /* publish.c: A subscriber has room or is disconnected. */
 void publish_report_room(struct netio_publish_core *core);

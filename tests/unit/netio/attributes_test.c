@@ -357,6 +357,7 @@ static const struct row {
 	ROW(netio_publish_attr, subscribers_max, WORKS),
 	ROW(netio_publish_attr, subscriptions_max, WORKS),
 	ROW(netio_publish_attr, subscriber_subscriptions_max, WORKS),
+	ROW(netio_publish_attr, block_max_ns, WORKS),
 	ROW(netio_publish_attr, backlog_bytes, WORKS), /* truncated to the capacity of the pages */
 	ROW(netio_subscribe_attr, buffer_bytes, REFUSED),
 	ROW(netio_subscribe_attr, buffer_count, REFUSED),

@@ -249,6 +249,26 @@ PUBSUB_TEST(an_abandoned_message_is_reported_as_published)
 	subs_expect_wrong();
 }
 
+/* One that takes nothing: the others have the message, and its memory is released. */
+PUBSUB_TEST(a_subscriber_that_blocks_for_too_long_is_disconnected)
+{
+	publish_with(&(struct netio_publish_attr){.block_max_ns = 100 * PLX_NS_PER_MS});
+	SUBSCRIBE(1, .tag = 1);
+	slow(&subs[0]);
+	while (publish(1, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+	TURN_UNTIL(available == 1);
+	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
+	assert_int_equal(stats().disconnected, 1);
+	assert_int_equal(stats().lost, 0);
+	TURN_UNTIL(subs[1].messages == number);
+	release_all(&subs[0].kept);
+	TURN_UNTIL(went == 1 && published == number);
+	assert_int_equal(subs[0].missed[NETIO_GAP_DISCONNECTED], 1);
+	assert_int_equal(subs[0].messages, number - 1);
+	assert_int_equal(subs[1].gaps, 0);
+}
+
 PUBSUB_TEST(a_failed_peer_releases_sent_memory)
 {
 	publish_with(NULL);
