@@ -280,6 +280,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	}
 	plx_poller_set_arm(home->poller, sleep_arm);
 	plx_poller_set_leave(home->poller, flush_sets);
+	slow_home_init(home);
 	lcores[id] = home;
 	return home;
 }
@@ -430,6 +431,7 @@ static void close_sets(struct plx_fabric_lcore *home)
 	while (!LIST_EMPTY(&home->sets))
 		set_close(LIST_FIRST(&home->sets));
 	plx_poller_remove(home->poller);
+	slow_home_fini(home);
 	lookup_home_fini(home);
 }
 

@@ -29,6 +29,8 @@ struct turn {
 	uint64_t over;   /* the last turn whose budget was spent */
 	uint64_t slow;   /* the last turn with a slow message */
 	uint64_t looked_ns, end_ns;
+	uint32_t often;      /* bursts of one message still to come */
+	uint32_t often_next; /* the same after the next turn_look_often */
 };
 
 /* Of the link's lcore. */

@@ -8,6 +8,7 @@
  *   listen/     listeners: incoming connections, and their lcores (fabric_listen.h)
  *   direct/     direct data placement (fabric_direct.h)
  *   turn.c      what receivers may do in a turn (fabric_internal.h)
+ *   slow.c      names links whose callbacks are slow
  *   liveness.c  detects failed peers: sends heartbeats and checks
  *   peer.c      the table of peer processes
  *   address.c   address texts (fabric_address.h)
@@ -141,7 +142,10 @@ struct plx_fabric_lcore {
 	struct turn budget;
 	TAILQ_HEAD(, turn_rest) receivers; /* the sets, and those that have a rest */
 	uint32_t receiver_count, rest_count;
-	uint64_t rx_bytes; /* receive buffers of its links */
+	struct turn_rest *running; /* the receiver whose turn it is; NULL: none, or none knows */
+	struct plx_log_limit slow_limits[2]; /* unsure, sure */
+	uint64_t slow_turn;                  /* the last one that was reported as slow */
+	uint64_t rx_bytes;                   /* receive buffers of its links */
 	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;
 	uint32_t link_count;
@@ -194,12 +198,19 @@ int fabric_here(const char *what, struct plx_fabric_lcore **home_out);
 /* Check the range of a setting. Return: 0; -EINVAL with a text. */
 int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
 
+/* slow.c: A burst of that many messages took long; 0: not only that took part of the time. */
+void slow_burst(struct plx_fabric_lcore *home, uint64_t took_ns, uint32_t messages);
+void slow_home_init(struct plx_fabric_lcore *home);
+void slow_home_fini(struct plx_fabric_lcore *home);
+
 /* turn.c: this process's settings. Return: 0; -EINVAL. */
 int turn_init(const struct plx_fabric_conf *conf);
 extern uint64_t turn_budget_ns; /* plx_fabric_conf.turn_ns */
 void turn_home_init(struct plx_fabric_lcore *home);
 /* Whether this turn has time left. */
 bool turn_has_time(struct turn *turn);
+/* Look at the clock after each of some messages: twice as many as the last time. */
+void turn_look_often(struct turn *turn);
 void turn_add(struct plx_fabric_lcore *home, struct turn_rest *receiver);
 /* No effect if it was not added. */
 void turn_remove(struct turn_rest *receiver);

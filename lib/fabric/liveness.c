@@ -375,6 +375,7 @@ static void note_lateness(struct watch *watch, uint64_t now_ns)
 		watch->late_now_ns = 0;
 	}
 	plx_clock_look(false); /* a loop that never idles, or is embedded, does not check */
+	lcore_note_cpu();
 	watch->suspended_ns = plx_clock_suspended_ns();
 	late_ns = greater(late_ns, watch->suspended_ns - suspended_ns);
 	watch->late_now_ns = greater(watch->late_now_ns, late_ns);

@@ -6,6 +6,10 @@
  * many would take longer than a turn may, every message is followed by a look. */
 #define BURST_MAX 16
 
+/* Messages with a look after a very slow burst, to find the next slow one: first and at most. */
+#define OFTEN_MIN 16
+#define OFTEN_MAX 4096
+
 /* Receivers begin with a burst of one message for that many turns after a slow one: those that were
  * fast before them say nothing about them. Then, after each such number of turns that ends with one
  * without a message, the next burst is twice as long. */
@@ -37,7 +41,8 @@ void turn_home_init(struct plx_fabric_lcore *home)
 				     .given = 1,
 				     .pace = pace_max,
 				     .over = UINT64_MAX,
-				     .slow = -(uint64_t)CALM_TURNS};
+				     .slow = -(uint64_t)CALM_TURNS,
+				     .often_next = OFTEN_MIN};
 }
 
 struct turn *turn_of(const struct plx_link *link)
@@ -74,24 +79,33 @@ static PLX_NOINLINE void set_pace(struct turn *turn, bool is_slow)
 {
 	uint32_t twice = 2 * turn->pace < pace_max ? 2 * turn->pace : pace_max;
 
-	turn->pace = is_slow ? 1 : twice;
+	turn->pace = is_slow || turn->often ? 1 : twice;
+	turn->often -= turn->often > 0;
 	if (is_slow)
 		turn->slow = home_of(turn)->turn;
 	home_of(turn)->takes_turns |= turn->pace < pace_max;
+}
+
+void turn_look_often(struct turn *turn)
+{
+	turn->often = turn->often_next;
+	if (turn->often_next < OFTEN_MAX)
+		turn->often_next *= 2;
+	set_pace(turn, true);
 }
 
 bool turn_look(struct turn *turn)
 {
 	struct plx_fabric_lcore *home = home_of(turn);
 	uint64_t now_ns, since_ns = turn->looked_ns;
+	bool is_slow, is_exact = turn->number == home->turn;
 	uint32_t done = turn->given;
-	bool is_slow;
 
 	turn->burst = 1;
 	if (plx_unlikely(turn->over == home->turn))
 		return false;
 	now_ns = plx_now_ns();
-	if (turn->number != home->turn) { /* it began with a burst that was left before */
+	if (!is_exact) { /* it began with a burst that was left before */
 		since_ns = home->turn_ns;
 		begin(turn, now_ns);
 	}
@@ -99,6 +113,8 @@ bool turn_look(struct turn *turn)
 	is_slow = plx_time_since(since_ns, now_ns) > done * slow_ns;
 	if (plx_unlikely(is_slow || turn->pace < pace_max))
 		set_pace(turn, is_slow);
+	if (plx_unlikely(is_slow) && now_ns - since_ns >= LCORE_LONG_TURN_NS)
+		slow_burst(home, now_ns - since_ns, is_exact ? done : 0);
 	turn->left -= done; /* which is not more */
 	if (plx_unlikely(turn->left == 0 || now_ns >= turn->end_ns)) {
 		stop(turn);
@@ -135,6 +151,8 @@ void turn_remove(struct turn_rest *receiver)
 
 	if (!home)
 		return;
+	if (home->running == receiver)
+		home->running = NULL;
 	TAILQ_REMOVE(&home->receivers, receiver, of_home);
 	home->receiver_count--;
 	receiver->home = NULL;
@@ -209,8 +227,10 @@ PLX_NOINLINE int turn_run(struct plx_fabric_lcore *home)
 			break;
 		begin_receiver(turn);
 		set = first->go_on == set_go_on ? first : NULL; /* callbacks end no sets */
+		home->running = first;
 		work += first->go_on(first);
 	}
+	home->running = NULL;
 	home->takes_turns = home->rest_count || turn_is_over(turn);
 	if (turn->pace < pace_max) {
 		bool is_calm = turn->burst == turn->given && home->turn % CALM_TURNS == 0;

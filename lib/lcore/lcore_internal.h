@@ -37,6 +37,24 @@ struct plx_watch_set *lcore_watch_set(void);
 int lcore_loop_begin(void);
 int lcore_loop_run(void);
 
+#define LCORE_LONG_TURN_NS (20 * PLX_NS_PER_MS)
+
+/** After each turn of plx_loop_run that takes LCORE_LONG_TURN_NS or longer, before the next one, call
+ * fn(arg, took_ns) on the lcore. It must not run callbacks. fn: NULL ends that. One per lcore.
+ * Thread: the lcore, or the main thread while that lcore runs nothing. */
+void lcore_on_long_turn(uint32_t id, void (*fn)(void *arg, uint64_t took_ns), void *arg);
+
+/** Note how much CPU time the lcore's thread has had, for lcore_away_ns. Call about ten times a
+ * second: it makes a system call. Thread: an lcore. */
+void lcore_note_cpu(void);
+
+/** How long the thread was without its CPU while awake since the last note, at most: how much of
+ * took_ns, which ends now, that may have been. It was preempted, or slept in a callback. Makes a
+ * system call.
+ * Thread: any. Return: 0 to took_ns; 0 if unknown: not an lcore, or the last note is older than a
+ * second before took_ns. */
+uint64_t lcore_away_ns(uint64_t took_ns);
+
 /** Runs in the child of a fork, on the thread that forked, while plx_lcore_id still returns its
  * lcore. fn: calls only async-signal-safe functions. Ownership: static. */
 struct plx_fork_hook {

@@ -110,8 +110,9 @@ struct plx_rpc_service_attr {
 				      default 10 s */
 	uint32_t clients_max;    /**< clients per lcore, further ones are refused; default
 				      PLX_NO_LIMIT */
-	uint64_t slow_ns;        /**< handlers that run longer are counted, and logged by name
-				      unless they are the library's; default 100 us; PLX_NEVER */
+	uint64_t slow_ns;        /**< handlers that take longer are counted, and logged by name
+				      unless they are the library's, or that the thread was without
+				      its CPU for most of that; default 100 us; PLX_NEVER */
 };
 
 /** Create a service without methods.

@@ -113,6 +113,12 @@ struct idle_watch {
 	bool told;              /* logged */
 };
 
+/* What the lcore had by a time. */
+struct cpu_note {
+	uint64_t cpu_ns; /* of its thread; 0: not noted */
+	uint64_t awake_cycles;
+};
+
 struct idle {
 	alignas(PLX_CACHE_LINE) struct idle_counts counts;
 	/* Private to the lcore. */
@@ -135,6 +141,7 @@ struct idle {
 	bool crowded;
 	uint64_t look_at_ns; /* the next check */
 	struct idle_watch watch;
+	struct cpu_note note;
 };
 
 /* Set a checked policy. */

@@ -61,6 +61,48 @@ static void found_crowded(struct loop *loop, double share)
 		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100, outcome);
 }
 
+/* The CPU time of its thread ---------------------------------------------------------------- */
+
+#define NOTE_OLD_NS PLX_NS_PER_S
+
+static struct cpu_note read_cpu(const struct loop *loop)
+{
+	const struct loop_counts *counts = &loop->counts;
+	uint64_t turn_cycles = loop->turn_tsc ? plx_tsc() - loop->turn_tsc : 0;
+
+	return (struct cpu_note){
+		.cpu_ns = plx_kernel_ns(CLOCK_THREAD_CPUTIME_ID),
+		.awake_cycles = counter_get(&counts->busy.cycles) +
+				counter_get(&counts->idle.cycles) + turn_cycles,
+	};
+}
+
+void lcore_note_cpu(void)
+{
+	if (loop_self)
+		loop_self->idle.note = read_cpu(loop_self);
+}
+
+uint64_t lcore_away_ns(uint64_t took_ns)
+{
+	struct loop *loop = loop_self;
+	struct cpu_note before, now;
+	uint64_t had_ns, awake_ns, away_ns;
+
+	if (!loop)
+		return 0;
+	before = loop->idle.note;
+	now = read_cpu(loop);
+	awake_ns = plx_tsc_to_ns(now.awake_cycles - before.awake_cycles);
+	if (!before.cpu_ns || awake_ns > plx_time_add(took_ns, NOTE_OLD_NS)) {
+		loop->idle.note = now;
+		return 0;
+	}
+	had_ns = now.cpu_ns - before.cpu_ns;
+	away_ns = awake_ns > had_ns ? awake_ns - had_ns : 0;
+	return away_ns < took_ns ? away_ns : took_ns;
+}
+
 static void look_for_crowd(struct loop *loop)
 {
 	struct idle_watch *watch = &loop->idle.watch;
@@ -71,6 +113,7 @@ static void look_for_crowd(struct loop *loop)
 	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
 	bool first = watch->cpu_ns == 0;
 
+	lcore_note_cpu();
 	watch->cpu_ns = cpu_ns;
 	watch->awake_cycles = cycles;
 	if (loop->idle.crowded && !loop->idle.conf.crowded &&

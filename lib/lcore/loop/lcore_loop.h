@@ -253,7 +253,9 @@ struct loop {
 	/* Private to the lcore. */
 	struct idle idle;
 	struct fds fds;
-	uint64_t still_ns, still_end_ns;               /* the last pause: plx_loop_stood_still_ns */
+	uint64_t still_ns, still_end_ns; /* the last pause: plx_loop_stood_still_ns */
+	void (*on_long_turn)(void *arg, uint64_t took_ns); /* NULL: none */
+	void *on_long_turn_arg;
 	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn reads its next, ... */
 	struct plx_timer_wheel wheel;                  /* ... and next_ns */
 	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: lanes that this lcore sends on */

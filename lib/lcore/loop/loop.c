@@ -54,12 +54,25 @@ static PLX_NOINLINE uint64_t note_turn(struct loop *loop, uint64_t tsc)
 		if (back || took_ns > plx_time_add(passed_ns, LOOP_LONG_NS))
 			return 0;
 		loop_note_pause(loop, took_ns, plx_tsc_time_ns(tsc));
-	} else {
+	} else if (took_ns < LCORE_LONG_TURN_NS) {
 		loop->counts.noted_cycles = cycles;
 	}
+	if (took_ns >= LCORE_LONG_TURN_NS && loop->on_long_turn &&
+	    atomic_load_explicit(&loop->running, memory_order_relaxed)) /* its own flag */
+		loop->on_long_turn(loop->on_long_turn_arg, took_ns);
 	if (cycles > counter_get(&loop->counts.longest_turn_cycles))
 		counter_set(&loop->counts.longest_turn_cycles, cycles);
 	return cycles;
+}
+
+void lcore_on_long_turn(uint32_t id, void (*fn)(void *arg, uint64_t took_ns), void *arg)
+{
+	struct loop *loop = lcore_loop(id);
+
+	if (!loop)
+		return;
+	loop->on_long_turn = fn;
+	loop->on_long_turn_arg = arg;
 }
 
 /* A turn lasts until the next one starts, so one clock reading per turn is enough. */

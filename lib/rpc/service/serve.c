@@ -22,11 +22,23 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 				     uint64_t ns)
 {
 	struct method_local *mine = &local->methods[method->index];
+	uint64_t away_ns;
 
 	counter_add(&mine->slow, 1);
 	if (method->what.id >= PLX_RPC_SELF_TEST) /* the program cannot change these */
 		return;
-	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
+	if (!plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
+		return;
+	away_ns = lcore_away_ns(ns);
+	if (away_ns > ns / 2)
+		plx_log(rpc_log, PLX_LOG_NOTICE,
+			"method %u '%s': its handler took %" PRIu64
+			" us on lcore %u, but its thread "
+			"was without its CPU for up to %" PRIu64 " us of that: another thread or a "
+			"hypervisor had it, or the handler slept",
+			method->what.id, method->what.name, ns / PLX_NS_PER_US, local->lcore,
+			away_ns / PLX_NS_PER_US);
+	else
 		plx_log(rpc_log, PLX_LOG_WARNING,
 			"method %u '%s': its handler ran %" PRIu64 " us on lcore %u; everybody "
 			"else waited",
