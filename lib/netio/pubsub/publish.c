@@ -28,7 +28,8 @@ void publish_report_room(struct netio_publish_core *core)
 
 /* A subscriber has not taken it. Subscribers without room move to the front of `matches`, followed
  * by those for which the message is too long, and by those that are gone. */
-static void note_refusal(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
+static PLX_NOINLINE void note_refusal(struct outcome *outcome, struct match *matches,
+				      uint32_t index, int rc)
 {
 	struct match match = matches[index];
 	struct match *first_too_big = matches + outcome->missing;
