@@ -122,7 +122,7 @@ TEST(fast_callbacks_are_not_reported)
 	assert_true(stats_of(server.link).slow < 20);
 }
 
-/* In a turn of its own, which is one message long. */
+/* Each in another turn, so that no burst ends. */
 static void answer(struct side *side, struct plx_buf *message)
 {
 	on_message(side, message);
