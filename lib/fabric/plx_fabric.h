@@ -386,8 +386,8 @@ struct plx_link_stats {
 	uint64_t puts, gets;                           /**< accepted */
 	uint64_t bytes_put, bytes_got;                 /**< got: received */
 	uint64_t puts_told;                            /**< on_put calls */
-	uint64_t slow; /**< times that callbacks for its messages took 20 ms or longer, or turn_ns if
-			    that is longer, as far as it is known that it was this link; logged */
+	uint64_t slow; /**< times that callbacks for its messages took 20 ms or longer, or turn_ns
+			  if that is longer, as far as it is known that it was this link; logged */
 	uint32_t tx_queued;   /**< messages accepted and not yet passed to the provider */
 	uint32_t tx_inflight; /**< operations in flight at the provider */
 	uint32_t rx_posted;   /**< receive buffers posted to the provider */

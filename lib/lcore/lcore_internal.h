@@ -39,8 +39,8 @@ int lcore_loop_run(void);
 
 #define LCORE_LONG_TURN_NS (20 * PLX_NS_PER_MS)
 
-/** After each turn of plx_loop_run that takes LCORE_LONG_TURN_NS or longer, before the next one, call
- * fn(arg, took_ns) on the lcore. It must not run callbacks. fn: NULL ends that. One per lcore.
+/** After each turn of plx_loop_run that takes LCORE_LONG_TURN_NS or longer, before the next one,
+ * call fn(arg, took_ns) on the lcore. It must not run callbacks. fn: NULL ends that. One per lcore.
  * Thread: the lcore, or the main thread while that lcore runs nothing. */
 void lcore_on_long_turn(uint32_t id, void (*fn)(void *arg, uint64_t took_ns), void *arg);
 
