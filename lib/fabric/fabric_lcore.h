@@ -82,7 +82,7 @@ struct presence {
 	LIST_ENTRY(presence) of_home;
 	LIST_ENTRY(presence) of_peer; /* across lcores; under the lock */
 	uint64_t asked_ns;            /* bytes of frames until then are known; under the lock */
-	bool is_delayed;              /* as of then: see peer_asked; under the lock */
+	bool is_delayed;              /* in this silence: see peer_asked; under the lock */
 	bool suspect;
 	bool heartbeat_unsent; /* no link accepted the last heartbeat */
 };

@@ -147,8 +147,12 @@ void peer_leave(struct plx_link *link)
 void peer_asked(struct presence *presence, uint64_t asked_ns, bool is_delayed)
 {
 	pthread_mutex_lock(&table_lock);
+	/* Relaxed: see time_raise. */
+	if (atomic_load_explicit(&presence->peer->heard_ns, memory_order_relaxed) >
+	    presence->asked_ns)
+		presence->is_delayed = false;
+	presence->is_delayed |= is_delayed;
 	presence->asked_ns = asked_ns;
-	presence->is_delayed = is_delayed;
 	pthread_mutex_unlock(&table_lock);
 }
 

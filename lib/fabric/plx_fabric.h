@@ -86,8 +86,8 @@ struct plx_fabric_conf {
 	 * listener (dead_after_max_ns). If one side wants no heartbeats there are none. A frame
 	 * ends the silence; over tcp and shm each byte does, also inside a frame. The longest delay
 	 * of this process's lcores in the last 10 to 20 s (process stopped, long callback) is
-	 * added; over tcp also dead_after_ns again, while the peer's host has yet to acknowledge 16
-	 * KiB or more. */
+	 * added; over tcp also dead_after_ns again if, since the peer was heard, 16 KiB or more
+	 * that were sent to it were unacknowledged. */
 	uint64_t dead_after_ns;
 	/** What listeners take of the peer's dead_after_ns: dead_after_ns to 24 h; default 60 s, or
 	 * dead_after_ns if that is longer. A peer whose interval is longer than a quarter of it is

@@ -153,9 +153,19 @@ PLX_TEST_WITH(a_peer_that_has_yet_to_acknowledge_much_has_twice_the_time, join, 
 	peer_asked(presence, 2 * DEAD_NS, true);
 	assert_int_equal(ask_at(2 * DEAD_NS).margin_ns, DEAD_NS);
 	assert_int_equal(peer_silent_ns(presence->peer), 0);
-	peer_asked(presence, 2 * DEAD_NS + 1, true);
+	peer_asked(presence, 2 * DEAD_NS + 1, false); /* acknowledged, but not heard yet */
 	assert_int_equal(ask_at(2 * DEAD_NS + 1).ns, 2 * DEAD_NS);
 	assert_int_equal(peer_silent_ns(presence->peer), 2 * DEAD_NS);
+}
+
+PLX_TEST_WITH(that_time_ends_when_the_peer_is_heard, join, leave)
+{
+	struct presence *presence = link_to_peer.presence;
+
+	peer_asked(presence, DEAD_NS, true);
+	time_raise(&presence->peer->heard_ns, DEAD_NS + 1);
+	peer_asked(presence, 2 * DEAD_NS, false);
+	assert_int_equal(ask_at(2 * DEAD_NS).margin_ns, 0);
 }
 
 PLX_TEST_MAIN_WITH(setup, NULL)
