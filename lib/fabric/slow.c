@@ -56,26 +56,23 @@ static struct plx_link *first_heard(const struct plx_fabric_lcore *home, bool *i
 }
 
 /* What the log says of the link. */
-static const char *name_of(const struct plx_link *link)
-{
-	return link->peer;
-}
-
 static void report(struct plx_fabric_lcore *home, const struct plx_link *link, uint64_t took_ns,
 		   uint64_t away_ns, bool is_sure)
 {
+	char who[PLX_PEER_BYTES];
+
 	if (fabric_log.level < (is_sure ? PLX_LOG_WARNING : PLX_LOG_INFO) ||
 	    !plx_log_allowed(&home->slow_limits[is_sure], plx_loop_now_ns()))
 		return;
 	if (is_sure)
 		log_warning("lcore %u: callbacks for messages of %s took %llu ms; everything else "
 			    "on the lcore waited",
-			    home->id, name_of(link), MS(took_ns));
+			    home->id, plx_link_peer_format(link, who), MS(took_ns));
 	else
 		log_info("lcore %u: a turn with messages of %s took %llu ms; its thread was "
 			 "without its CPU for up to %llu ms of that: preempted, or asleep in a "
 			 "callback",
-			 home->id, name_of(link), MS(took_ns), MS(away_ns));
+			 home->id, plx_link_peer_format(link, who), MS(took_ns), MS(away_ns));
 }
 
 /* If its CPU was not away, each message is followed by a look from now on: it is certain which the

@@ -25,10 +25,8 @@ static void part(struct subscriber *absent)
 	absent->is_back = false;
 }
 
-static void destroy(struct subscriber *absent)
+static void destroy(struct netio_publish_core *core, struct subscriber *absent)
 {
-	struct netio_publish_core *core = subscriber_core(absent);
-
 	part(absent);
 	requests_drop(absent, true);
 	TAILQ_REMOVE(&core->absents, absent, of_absents);
@@ -41,27 +39,32 @@ bool absent_drop_oldest(struct netio_publish_core *core)
 	struct subscriber *oldest = TAILQ_FIRST(&core->absents);
 
 	if (oldest)
-		destroy(oldest);
+		destroy(core, oldest);
 	return oldest;
 }
 
 void absent_drop_all(struct netio_publish_core *core)
 {
+	struct subscriber *each, *next;
+
 	plx_timer_stop(&core->absent_timer);
-	while (absent_drop_oldest(core))
-		;
+	TAILQ_FOREACH_SAFE (each, &core->absents, of_absents, next)
+		destroy(core, each);
 }
 
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct netio_publish_core *core = arg;
 	uint64_t now_ns = plx_loop_now_ns();
-	const struct subscriber *oldest;
+	struct subscriber *each, *next;
 
-	while ((oldest = TAILQ_FIRST(&core->absents)) && oldest->absent_until_ns <= now_ns)
-		absent_drop_oldest(core);
-	if (oldest)
-		plx_timer_start(timer, oldest->absent_until_ns - now_ns);
+	TAILQ_FOREACH_SAFE (each, &core->absents, of_absents, next) {
+		if (each->absent_until_ns > now_ns) {
+			plx_timer_start(timer, each->absent_until_ns - now_ns);
+			return;
+		}
+		destroy(core, each);
+	}
 }
 
 void absents_init(struct netio_publish_core *core)
@@ -106,7 +109,7 @@ void absent_begin(struct subscriber *subscriber)
 	if (former && absent)
 		requests_hand_over(former, absent);
 	if (former)
-		destroy(former);
+		destroy(subscriber_core(subscriber), former);
 	if (!absent)
 		return;
 	subscriber->other = absent;
@@ -151,7 +154,7 @@ static void lose_other_of(const struct subscriber *subscriber)
 
 void absent_return(struct subscriber *subscriber, const struct wire_greeting *hello)
 {
-	const struct netio_publish_core *core = subscriber_core(subscriber);
+	struct netio_publish_core *core = subscriber_core(subscriber);
 	struct subscriber *absent;
 	uint64_t missed;
 
@@ -165,7 +168,7 @@ void absent_return(struct subscriber *subscriber, const struct wire_greeting *he
 		return;
 	missed = absent->outbox.not_taken - hello->number;
 	if (hello->number > absent->outbox.not_taken) { /* more than there were */
-		destroy(absent);
+		destroy(core, absent);
 		return;
 	}
 	absent->is_back = true;
@@ -183,7 +186,7 @@ bool absent_resume(struct subscriber *subscriber, const struct netio_subscriptio
 void absent_end(struct subscriber *subscriber)
 {
 	if (subscriber->other)
-		destroy(subscriber->other);
+		destroy(subscriber_core(subscriber), subscriber->other);
 }
 
 static bool has_subscribed_to(struct netio_publish_core *core, const struct subscriber *subscriber,

@@ -13,15 +13,18 @@ static uint64_t blocked_ns(const struct subscriber *subscriber)
 	return plx_time_since(subscriber->block.since_ns, plx_loop_now_ns());
 }
 
-/* What the log says about the subscriber. */
-#define WHO                  "subscriber %s"
-#define WHO_ARGS(subscriber) ((subscriber)->accepted.peer)
+/* What the log says about the subscriber. who: a buffer. */
+#define WHO "subscriber %s"
+#define WHO_ARGS(subscriber, who)                                                    \
+	plx_peer_format((subscriber)->accepted.peer, (subscriber)->accepted.program, \
+			(subscriber)->accepted.pid, who)
 
 static void log_begin(struct subscriber *subscriber)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	const struct outbox *outbox = &subscriber->outbox;
 	struct plx_link_stats link;
+	char who[PLX_PEER_BYTES];
 
 	if (!plx_log_allowed(&core->acceptor.log_limit, plx_loop_now_ns()))
 		return;
@@ -30,7 +33,7 @@ static void log_begin(struct subscriber *subscriber)
 	plx_log(netio_log, PLX_LOG_WARNING,
 		WHO " has blocked its publisher for %" PRIu64 " ms: %" PRIu64 " bytes wait for its "
 		    "link, %u of %u pages are in use, and its link has %u messages",
-		WHO_ARGS(subscriber), blocked_ns(subscriber) / PLX_NS_PER_MS,
+		WHO_ARGS(subscriber, who), blocked_ns(subscriber) / PLX_NS_PER_MS,
 		outbox_backlog_bytes(outbox), outbox->count - outbox->free_count, outbox->count,
 		link.tx_queued + link.tx_inflight);
 }
@@ -39,12 +42,13 @@ static void disconnect(struct subscriber *subscriber)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	struct accepted *accepted = &subscriber->accepted;
+	char who[PLX_PEER_BYTES];
 
 	if (plx_log_allowed(&core->acceptor.log_limit, plx_loop_now_ns()))
 		plx_log(netio_log, PLX_LOG_WARNING,
 			WHO " is disconnected: it has blocked its publisher for %" PRIu64
 			    " ms; block_max_ns is %" PRIu64 " ms",
-			WHO_ARGS(subscriber), blocked_ns(subscriber) / PLX_NS_PER_MS,
+			WHO_ARGS(subscriber, who), blocked_ns(subscriber) / PLX_NS_PER_MS,
 			core->attr.block_max_ns / PLX_NS_PER_MS);
 	subscriber->block.is_logged = false; /* that was the last line */
 	block_end(subscriber);
@@ -116,6 +120,7 @@ void block_end(struct subscriber *subscriber)
 {
 	struct block *block = &subscriber->block;
 	bool is_logged = block->is_logged;
+	char who[PLX_PEER_BYTES];
 	uint64_t passed_ns;
 
 	if (!block->since_ns)
@@ -127,7 +132,7 @@ void block_end(struct subscriber *subscriber)
 	if (is_logged)
 		plx_log(netio_log, PLX_LOG_NOTICE,
 			WHO " %s after it had blocked its publisher for %" PRIu64 " ms",
-			WHO_ARGS(subscriber),
+			WHO_ARGS(subscriber, who),
 			subscriber_is_there(subscriber) ? "has room" : "is disconnected",
 			passed_ns / PLX_NS_PER_MS);
 }

@@ -23,10 +23,10 @@ static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 	return tree_find(&(struct subscription){.id = id}, &subscriber->by_id, compare_ids);
 }
 
-static void leave_trees(struct subscription *subscription)
+static void leave_trees(struct subscriber *subscriber, const struct subscription *subscription)
 {
-	tdelete(subscription, &subscription->subscriber->by_id, compare_ids);
-	tdelete(subscription, &subscription->subscriber->by_what, compare_whats);
+	tdelete(subscription, &subscriber->by_id, compare_ids);
+	tdelete(subscription, &subscriber->by_what, compare_whats);
 }
 
 /* It has entered the table, or left it: +1 or -1. */
@@ -52,9 +52,9 @@ static void leave_table(struct subscription *subscription)
 	free(subscription);
 }
 
-static void end(struct subscription *subscription)
+static void end(struct subscriber *subscriber, struct subscription *subscription)
 {
-	leave_trees(subscription);
+	leave_trees(subscriber, subscription);
 	leave_table(subscription);
 }
 
@@ -66,7 +66,7 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
 	if (!subscription)
 		return WIRE_UNKNOWN;
 	*what_out = subscription->what;
-	end(subscription);
+	end(subscriber, subscription);
 	return WIRE_UNSUBSCRIBED;
 }
 
@@ -82,16 +82,17 @@ bool requests_end(struct subscriber *subscriber, const struct netio_subscription
 	struct subscription *subscription = find_what(subscriber, what);
 
 	if (subscription)
-		end(subscription);
+		end(subscriber, subscription);
 	return subscription;
 }
 
 /* To an absent subscriber, which needs no id. */
-static void hand_over(struct subscription *subscription, struct subscriber *to)
+static void hand_over(struct subscriber *from, struct subscription *subscription,
+		      struct subscriber *to)
 {
 	struct subscription **found;
 
-	leave_trees(subscription);
+	leave_trees(from, subscription);
 	found = tsearch(subscription, &to->by_what, compare_whats);
 	if (!found || *found != subscription) { /* no memory; or it has one for the same */
 		leave_table(subscription);
@@ -110,7 +111,7 @@ static struct subscription *any_of(const struct subscriber *subscriber)
 void requests_hand_over(struct subscriber *from, struct subscriber *to)
 {
 	while (from->by_what)
-		hand_over(any_of(from), to);
+		hand_over(from, any_of(from), to);
 }
 
 struct change {
@@ -166,7 +167,7 @@ static enum wire_status enter(struct subscription *subscription)
 			       subscription);
 	if (rc == 0)
 		return WIRE_SUBSCRIBED;
-	leave_trees(subscription);
+	leave_trees(subscriber, subscription);
 	return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
 }
 
@@ -364,9 +365,9 @@ void requests_drop(struct subscriber *subscriber, bool silently)
 		struct change change = {WIRE_UNSUBSCRIBED, any->what};
 
 		if (subscriber->other && !subscriber->absent_until_ns)
-			hand_over(any, subscriber->other);
+			hand_over(subscriber, any, subscriber->other);
 		else
-			end(any);
+			end(subscriber, any);
 		if (!silently)
 			notify(subscriber, &change);
 	}

@@ -46,9 +46,9 @@ static void send_slow(unsigned count)
 
 static unsigned named(const char *before, const struct plx_link *link)
 {
-	char text[PLX_ADDRESS_MAX + 64];
+	char who[PLX_PEER_BYTES], text[sizeof(who) + 64];
 
-	snprintf(text, sizeof(text), "%s%s took ", before, plx_link_peer(link));
+	snprintf(text, sizeof(text), "%s%s took ", before, plx_link_peer_format(link, who));
 	return log_count(text);
 }
 

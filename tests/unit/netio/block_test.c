@@ -46,8 +46,10 @@ SLOW_TEST(a_subscriber_that_blocks_for_a_second_is_logged_once)
 	char begin[PLX_ADDRESS_MAX + 64];
 
 	begin_block(0);
-	snprintf(begin, sizeof(begin), "subscriber %s has blocked its publisher for ",
-		 subscriber->peer);
+	snprintf(begin, sizeof(begin),
+		 "subscriber %s (unit_netio_bloc, pid %d) has blocked its "
+		 "publisher for ",
+		 subscriber->peer, (int)getpid());
 	assert_int_equal(log_count("has blocked"), 0);
 	TURN_UNTIL(log_count("has blocked") == 1);
 	assert_in_range(ms_of(begin), 1000, 60000);
