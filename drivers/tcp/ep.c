@@ -2,9 +2,10 @@
 /* Endpoints: ending and closing. */
 #include "tcp.h"
 
-#include <netinet/tcp.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #define LINGER_NS       PLX_NS_PER_S /* that a domain waits for closing endpoints, in every ... */
 #define LINGER_EVERY_NS (10 * PLX_NS_PER_S)
@@ -18,11 +19,12 @@ static void posted(struct prov_ep *base)
 
 static uint64_t in_flight(const struct prov_ep *base)
 {
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
+	int queued = 0, unsent = 0;
 
-	getsockopt(base->source.fd, IPPROTO_TCP, TCP_INFO, &info, &length);
-	return (uint64_t)info.tcpi_unacked * info.tcpi_snd_mss;
+	/* Bytes: one segment may be a heartbeat, or 64 KiB. */
+	ioctl(base->source.fd, SIOCOUTQ, &queued);
+	ioctl(base->source.fd, SIOCOUTQNSD, &unsent);
+	return queued > unsent ? (uint64_t)(queued - unsent) : 0;
 }
 
 /* Ending --------------------------------------------------------------------------------------- */
