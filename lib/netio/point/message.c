@@ -307,7 +307,7 @@ static int go_on(struct turn_rest *rest)
 
 		wrong = take_held(intake);
 		work += wrong != later || intake->at != before;
-	} while (!wrong && intake->held_count && turn_goes_on(intake->turn));
+	} while (!wrong && rest->home && turn_goes_on(intake->turn)); /* not after a fork */
 	intake->went_on(intake, wrong == later ? NULL : wrong);
 	return work;
 }

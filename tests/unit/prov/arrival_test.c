@@ -90,11 +90,12 @@ TEST(a_message_that_waits_for_a_receive_is_held)
 TEST(a_message_that_this_side_copies_from_the_peers_memory_is_held)
 {
 	size_t length = 32 << 20;
-	uint8_t *to = malloc(length), *from;
 	struct plx_arrival arrival;
+	uint8_t *to, *from;
 
 	if (tested != &shm_kind || !((struct shm_ep *)pair.b.ep)->may_read)
 		skip();
+	to = malloc(length);
 	post(&pair.b, to, length, 2);
 	from = send_long(length);
 	fi_cq_read(pair.b.rx_cq, NULL, 0);
