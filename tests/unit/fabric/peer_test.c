@@ -116,7 +116,7 @@ static void expect_shown(const char *raw, const char *shown)
 	struct frame_hello hello = rogue_good_hello();
 
 	log_text[0] = '\0';
-	memcpy(hello.program, raw, sizeof(hello.program));
+	memcpy(hello.program, raw, 1 + (size_t)raw[0]); /* it starts with its length */
 	open_rogue(&hello);
 	assert_string_equal(plx_link_peer_program(server.link), shown);
 	assert_int_equal(log_count(shown), 1);

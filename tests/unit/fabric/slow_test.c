@@ -98,6 +98,7 @@ TEST(a_fast_link_is_not_blamed_for_a_slow_one)
 	/* Only if the host stops this process meanwhile. */
 	assert_true(stats_of(server.link).slow < stats_of(slow.link).slow / 4);
 	assert_true(named("callbacks for messages of ", slow.link) >= 1);
+	free(slow.last);
 	plx_link_abort(slow_client.link);
 	expect_soon(slow.closed && slow_client.closed);
 }

@@ -313,7 +313,7 @@ TEST_BARE(a_busy_lcore_hears_quiet_links_at_once)
 
 TEST_BARE(a_busy_lcore_hears_quiet_links_among_others)
 {
-	struct side others[2] = {{.name = "one", .echo = true}, {.name = "other", .echo = true}};
+	static struct side others[2]; /* until the fixture stops */
 	struct plx_listener *listener;
 
 	start(&(struct plx_fabric_conf){0});
@@ -321,7 +321,9 @@ TEST_BARE(a_busy_lcore_hears_quiet_links_among_others)
 	for (unsigned i = 0; i < 2; i++) {
 		struct side *mine = i ? &client : &server;
 
-		others[i].link = mine->link;
+		free(others[i].last); /* of the run before */
+		others[i] = (struct side){
+			.name = i ? "one" : "other", .echo = true, .link = mine->link};
 		plx_link_set_user(mine->link, &others[i]);
 	}
 	memset(&server, 0, sizeof(server));
@@ -330,8 +332,6 @@ TEST_BARE(a_busy_lcore_hears_quiet_links_among_others)
 	assert_works(plx_link_send(others[0].link, "back and forth", 14));
 	pump_ms(50); /* only these are polled often now */
 	expect_to_hear_at_once();
-	for (unsigned i = 0; i < 2; i++)
-		free(others[i].last);
 }
 
 TEST_BARE(receivers_end_in_their_turn)

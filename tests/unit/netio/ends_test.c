@@ -6,8 +6,11 @@
 
 /* What may be ended ---------------------------------------------------------------------------- */
 
+/* They end with their socket, and that with its loop. */
 static void close_receivers(void)
 {
+	if (!world.listen.listener)
+		return;
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(world.from); i++) {
 		if (world.from[i])
 			netio_recv_socket_close(world.from[i]);
