@@ -100,9 +100,9 @@ static void disconnect_push(void)
 
 static void close_subscribers(void)
 {
-	if (world.subscriber)
+	if (world.subscriber && world.publish.core)
 		netio_subscriber_close(world.subscriber);
-	if (world.unbuffered_subscriber)
+	if (world.unbuffered_subscriber && world.unbuffered.core)
 		netio_subscriber_close(world.unbuffered_subscriber);
 }
 
