@@ -230,8 +230,8 @@ bool plx_rpc_request_is_gone(const struct plx_rpc_request *request);
  * holder's. */
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request);
 
-/** The client's link, for questions of plx_peer.h: who asks. NULL: it has ended. Valid until the
- * handler returns, or the loop's next turn.
+/** The client's link. The getters of plx_peer.h give the client's address, program and process id.
+ * NULL: the link has ended. Valid until the handler returns, or the loop's next turn.
  * Thread: the request's lcore. */
 const struct plx_link *plx_rpc_request_link(const struct plx_rpc_request *request);
 
@@ -341,8 +341,8 @@ const char *plx_rpc_client_trouble(const struct plx_rpc_client *client);
  * Thread: owner. */
 const char *plx_rpc_client_provider(const struct plx_rpc_client *client);
 
-/** The first link that is up, for questions of plx_peer.h: which service it is, and why it is
- * reached that way. NULL: none is up. Valid until that link ends.
+/** The first link that is up. The getters of plx_peer.h give the service's address, program and
+ * process id, and why this provider was chosen. NULL: none is up. Valid until that link ends.
  * Thread: owner. */
 const struct plx_link *plx_rpc_client_link(const struct plx_rpc_client *client);
 

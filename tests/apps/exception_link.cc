@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* C++ callbacks of links that throw, each kind once: the loop runs again, each message arrives, and
  * both sides of each link end in an orderly close. */
+#include "exception_turns.h"
 #include "plx_eal.h"
 #include "plx_fabric.h"
 #include "plx_mem.h"
@@ -74,27 +75,6 @@ static uint32_t place(struct plx_listener *, const struct sockaddr *, void *)
 {
 	throw_once(PLACE);
 	return plx_lcore_id();
-}
-
-static int fail(const char *what)
-{
-	std::fprintf(stderr, "%s: %s\n", what, plx_error());
-	return 1;
-}
-
-/* Turn the loop through exceptions until done, for at most 10 s. */
-template <typename Done> static bool turn_until(Done done)
-{
-	uint64_t end_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
-
-	while (!done() && plx_now_ns() < end_ns) {
-		try {
-			if (plx_loop_turn() < 0)
-				return false;
-		} catch (const std::runtime_error &) {
-		}
-	}
-	return done();
 }
 
 static int send_all()

@@ -2,6 +2,7 @@
 /* As exception.cc, for messages in a page: some throw, and the others are delivered, each once and
  * in order. With a long budget of a turn the page is delivered at once, with a short one it waits.
  */
+#include "exception_turns.h"
 #include "netio/netio.h"
 
 #include <cstdio>
@@ -19,26 +20,6 @@ static void on_message(struct netio_recv_socket *, const struct netio_msg *msg)
 	got.push_back(number);
 	if (number % 5 == 0 || number == count - 1)
 		throw std::runtime_error("out of cb_msg_received");
-}
-
-static int fail(const char *what)
-{
-	std::fprintf(stderr, "%s: %s\n", what, plx_error());
-	return 1;
-}
-
-template <typename Done> static bool turn_until(Done done)
-{
-	uint64_t end_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
-
-	while (!done() && plx_now_ns() < end_ns) {
-		try {
-			if (plx_loop_turn() < 0)
-				return false;
-		} catch (const std::runtime_error &) {
-		}
-	}
-	return done();
 }
 
 static int check(const char *options)
