@@ -149,8 +149,10 @@ PAIR(reading_none_leaves_the_completion)
 	post(&pair.b, room, sizeof(room), 7);
 	assert_fi_works(fi_send(pair.a.ep, "hello", 6, NULL, 0, CONTEXT(9)));
 	expect_sent(&pair.a, 9);
-	while (trywait(&pair.b, pair.b.rx_cq) == 0)
+	while (trywait(&pair.b, pair.b.rx_cq) == 0) {
+		(void)fi_cq_read(pair.b.rx_cq, NULL, 0); /* libfabric 1.17 takes data in reads */
 		assert_false(is_late(begin_ns));
+	}
 	expect_each_read_of_none(0);
 	expect_received(&pair.b, 7, 6);
 }
@@ -215,9 +217,9 @@ PAIR(a_signal_ends_a_wait_for_events)
 /* Flags that a call lacks --------------------------------------------------------------------- */
 
 static const uint64_t no_flags_of_an_operation[] = {
-	FI_MULTI_RECV,      FI_PEEK,           FI_TRIGGER,   FI_FENCE, FI_PRIORITY,
-	FI_COMMIT_COMPLETE, FI_MATCH_COMPLETE, FI_MULTICAST, FI_CLAIM, FI_DISCARD,
-	UINT64_C(1) << 32,  UINT64_C(1) << 63,
+	FI_MULTI_RECV,      FI_PEEK,           FI_TRIGGER,        FI_FENCE,
+	FI_COMMIT_COMPLETE, FI_MATCH_COMPLETE, FI_MULTICAST,      FI_CLAIM,
+	FI_DISCARD,         UINT64_C(1) << 22, UINT64_C(1) << 32, UINT64_C(1) << 63,
 };
 
 static struct iovec piece = {(char[8]){0}, 8};
