@@ -120,6 +120,8 @@ static inline void note_read(struct plx_set *set, size_t count, uint64_t read_ns
 		set->full_count = 0;
 		return;
 	}
+	if (plx_unlikely(set->read.left))
+		return;
 	if (!set->full_count)
 		set->full_since_ns = read_ns;
 	set->full_count += (uint32_t)count;
@@ -158,20 +160,13 @@ static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
 	}
 }
 
+/* While none are left. */
 static inline PLX_ALWAYS_INLINE int take_completions(struct plx_set *set, uint64_t now_ns)
 {
-	int done;
+	int done = cq_read(set);
 
-	if (plx_unlikely(set->read.left)) {
+	if (done)
 		set->last_work_ns = now_ns;
-		return completions_go_on(set);
-	}
-	done = cq_read(set);
-	if (done) {
-		set->last_work_ns = now_ns;
-		if (plx_unlikely(set->read.left))
-			return done;
-	}
 	note_read(set, (size_t)done, now_ns);
 	return done;
 }
@@ -200,11 +195,16 @@ static inline int poll_if_due(struct plx_fabric_lcore *home, struct plx_set *set
 	return is_due ? poll_set(set, now_ns) : 0;
 }
 
-/* Its turn, among receivers that take turns: the next one may be far. */
+/* Its turn, among receivers that take turns: the next one may be far. Only here a set may have
+ * completions left. */
 int set_go_on(struct turn_rest *turn)
 {
 	struct plx_set *set = plx_container_of(turn, struct plx_set, turn);
 
+	if (plx_unlikely(set->read.left)) {
+		set->last_work_ns = set->home->turn_ns;
+		return completions_go_on(set) + (set->eq_due ? eq_poll(set) : 0);
+	}
 	return is_used(set) ? poll_set(set, set->home->turn_ns) : 0;
 }
 

@@ -186,7 +186,7 @@ int direct_completions(struct plx_set *set, ssize_t count)
 		else
 			get_done(op, 0);
 		if (plx_unlikely(!turn_goes_on(turn))) {
-			completions_keep(set);
+			count = completions_keep(set, count);
 			break;
 		}
 	} while (entry != set->read.end);

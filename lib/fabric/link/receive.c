@@ -234,7 +234,7 @@ int receive_completions(struct plx_set *set, ssize_t count)
 		else
 			direct_done(op, length);
 		if (plx_unlikely(!turn_goes_on(&home->budget))) {
-			completions_keep(set);
+			count = completions_keep(set, count);
 			break;
 		}
 	} while (entry != set->read.end);

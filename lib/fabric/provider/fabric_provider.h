@@ -123,8 +123,9 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
 }
 
-/* queues.c: the turn is over: keep those from set->read.next on, if any. */
-void completions_keep(struct plx_set *set);
+/* queues.c: the turn is over: keep those from set->read.next on, if any; receivers take turns then.
+ * Return: CQ_BURST, as for a read that may not have emptied the queue; count if none are left. */
+int completions_keep(struct plx_set *set, ssize_t count);
 /* The same, because a C++ callback has thrown: finish the operation of the entry before. */
 void completions_cut(struct plx_set *set);
 
@@ -141,7 +142,8 @@ static inline size_t completion_bytes(const struct plx_set *set)
 }
 
 /* link/receive.c, direct.c: dispatch completions, as far as the turn's budget allows. count: what
- * reading them has returned; 0: some are left of an earlier read. Return: the same; at least 1. */
+ * reading them has returned; 0: some are left of an earlier read. Return: the same; at least 1.
+ * CQ_BURST if some are left. */
 int receive_completions(struct plx_set *set, ssize_t count);
 int direct_completions(struct plx_set *set, ssize_t count);
 /* fabric.c: those that were left. Return: at least 1. */

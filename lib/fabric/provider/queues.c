@@ -51,12 +51,15 @@ int cq_read_errors(struct plx_set *set)
 	return count;
 }
 
-PLX_NOINLINE void completions_keep(struct plx_set *set)
+PLX_NOINLINE int completions_keep(struct plx_set *set, ssize_t count)
 {
-	if (set->read.left || set->read.next == set->read.end)
-		return;
+	if (set->read.next == set->read.end)
+		return (int)count;
+	if (!set->read.left)
+		set->read.read_ns = set->home->turn_ns;
 	set->read.left = true;
-	set->read.read_ns = set->home->turn_ns;
+	set->home->takes_turns = true;
+	return CQ_BURST;
 }
 
 PLX_NOINLINE void completions_cut(struct plx_set *set)
@@ -68,7 +71,7 @@ PLX_NOINLINE void completions_cut(struct plx_set *set)
 		receive_cut(op);
 	else if (op)
 		tx_completed(op->link);
-	completions_keep(set);
+	(void)completions_keep(set, 0);
 }
 
 bool cq_drain(struct plx_set *set)
