@@ -208,6 +208,17 @@ int set_go_on(struct turn_rest *turn)
 	return is_used(set) ? poll_set(set, set->home->turn_ns) : 0;
 }
 
+/* Receivers that take turns may keep a set from being read for long. What it has sent, heartbeats
+ * too, leaves now: providers send in reads, and in one of no completions. */
+static PLX_NOINLINE void continue_sends(struct plx_fabric_lcore *home)
+{
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
+		if (set->has_sent || set->tx_inflight)
+			(void)fi_cq_read(set->fids.cq, NULL, 0);
+		set->has_sent = false;
+	}
+}
+
 /* Hot path: one call a turn. */
 static int poll_sets(void *arg, uint64_t now_ns)
 {
@@ -219,6 +230,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	if (plx_unlikely(home->look_in-- <= 1))
 		look(home);
 	if (plx_unlikely(home->takes_turns)) {
+		continue_sends(home);
 		work = turn_run(home);
 	} else {
 		struct plx_set *set = LIST_FIRST(&home->sets);

@@ -208,7 +208,7 @@ static void expect_frame(const struct frame_hello *hello, bool told)
 	struct frame_hello answer;
 
 	rogue = rogue_greet(listener, hello);
-	expect_soon(rogue_has_frame(rogue));
+	expect_soon(rogue_frames(rogue));
 	answer = rogue_whole_answer(rogue);
 	assert_int_equal(answer.protocol, PLX_PROTOCOL_ECHO);
 	expect_answer(&answer, told);

@@ -181,10 +181,14 @@ struct frame_hello rogue_answer(const struct rogue *rogue)
 	return hello;
 }
 
-bool rogue_has_frame(struct rogue *rogue)
+unsigned rogue_frames(struct rogue *rogue)
 {
+	unsigned count = 0;
+
 	rogue_progress(rogue);
-	return rogue->received[0][0] != 0;
+	while (count < PLX_ARRAY_LEN(rogue->received) && rogue->received[count][0])
+		count++;
+	return count;
 }
 
 struct frame_hello rogue_whole_answer(const struct rogue *rogue)

@@ -21,8 +21,8 @@ void rogue_expect_rejection(const char *address, const void *data, size_t length
 /** The HELLO, or its opening, with which it was accepted. */
 struct frame_hello rogue_answer(const struct rogue *rogue);
 
-/** Whether a frame has arrived, and the whole HELLO if the first one is its rest. */
-bool rogue_has_frame(struct rogue *rogue);
+/** Frames that have arrived, at most 8, and the whole HELLO if the first one is its rest. */
+unsigned rogue_frames(struct rogue *rogue);
 struct frame_hello rogue_whole_answer(const struct rogue *rogue);
 
 /** Connect and say HELLO (NULL: a valid one), and wait until `server` is open. */

@@ -2,6 +2,9 @@
 /* The budget of a turn: links share it with whatever else receives on their lcore. */
 #include "fabric_link.h"
 #include "fixture.h"
+#include "rogue.h"
+
+#include <unistd.h>
 
 static unsigned turns;
 
@@ -275,23 +278,35 @@ static int take_a_millisecond(struct turn_rest *rest)
 	do {
 		while (plx_now_ns() < end_ns)
 			;
-	} while (turn_goes_on(turn_of(client.link)));
+	} while (turn_goes_on(turn_of(server.link)));
 	return 1;
 }
 
 #define BUSY 8
 
-/* Otherwise a busy lcore would give up peers that it does not hear. It looks for quiet links every
- * some turns or polls, which take long now. */
-static void expect_to_hear_at_once(void)
-{
-	struct turn_rest busy[BUSY];
-	unsigned before;
+static struct turn_rest busy[BUSY];
 
+static void begin_to_be_busy(void)
+{
 	for (unsigned i = 0; i < BUSY; i++) {
 		busy[i] = (struct turn_rest){.go_on = take_a_millisecond};
 		turn_wait(&busy[i], server.link, false);
 	}
+}
+
+static void end_to_be_busy(void)
+{
+	for (unsigned i = 0; i < BUSY; i++)
+		turn_end(&busy[i]);
+}
+
+/* Otherwise a busy lcore would give up peers that it does not hear. It looks for quiet links every
+ * some turns or polls, which take long now. */
+static void expect_to_hear_at_once(void)
+{
+	unsigned before;
+
+	begin_to_be_busy();
 	for (unsigned i = 0; i < 8; i++) {
 		before = turns;
 		expect_arrival("x", 1);
@@ -299,8 +314,7 @@ static void expect_to_hear_at_once(void)
 		for (unsigned j = 0; j < 5; j++)
 			plx_loop_turn();
 	}
-	for (unsigned i = 0; i < BUSY; i++)
-		turn_end(&busy[i]);
+	end_to_be_busy();
 }
 
 TEST_BARE(a_busy_lcore_hears_quiet_links_at_once)
@@ -332,6 +346,29 @@ TEST_BARE(a_busy_lcore_hears_quiet_links_among_others)
 	assert_works(plx_link_send(others[0].link, "back and forth", 14));
 	pump_ms(50); /* only these are polled often now */
 	expect_to_hear_at_once();
+}
+
+/* Otherwise its peers would not hear it. */
+TEST_BARE(what_a_busy_lcore_sends_leaves_in_the_next_turn)
+{
+	struct rogue *rogue;
+	unsigned frames;
+
+	start(&(struct plx_fabric_conf){0});
+	rogue = rogue_open(fixture_listen(here("0"), NULL), NULL);
+	pump_ms(5);
+	frames = rogue_frames(rogue);
+	begin_to_be_busy();
+	for (unsigned i = 0; i < 6; i++) {
+		assert_works(plx_link_send(server.link, "x", 1));
+		plx_loop_turn();
+		frames++;
+		for (unsigned looks = 0; rogue_frames(rogue) < frames && looks < 1000; looks++)
+			usleep(100);
+		assert_int_equal(rogue_frames(rogue), frames);
+	}
+	end_to_be_busy();
+	rogue_close(rogue);
 }
 
 TEST_BARE(receivers_end_in_their_turn)
