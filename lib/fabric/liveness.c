@@ -207,6 +207,7 @@ void liveness_leave(struct plx_link *link)
 
 static void set_suspect(struct presence *presence, bool suspect, uint64_t silent_ns)
 {
+	char who[PLX_PEER_BYTES];
 	struct plx_link *link;
 
 	if (presence->suspect == suspect)
@@ -215,8 +216,8 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 	LIST_FOREACH (link, &presence->links, of_group)
 		link_schedule(link, WANT_ON_SUSPECT);
 	log_info("lcore %u: %s %s (%llu ms)", presence->home->id,
-		 LIST_FIRST(&presence->links)->peer, suspect ? "is silent" : "is heard again",
-		 MS(silent_ns));
+		 plx_link_peer_format(LIST_FIRST(&presence->links), who),
+		 suspect ? "is silent" : "is heard again", MS(silent_ns));
 }
 
 /* End some of the peer's links on this lcore. The last one frees the presence, and maybe the peer.
@@ -240,6 +241,7 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 	const struct plx_link *link = LIST_FIRST(&presence->links);
 	struct peer *peer = presence->peer;
 	struct silence silence = peer_ask(peer, presence->home, now_ns);
+	char who[PLX_PEER_BYTES];
 	uint64_t dead_ns = peer->dead_after_ns + silence.margin_ns;
 	uint64_t suspect_ns = peer->dead_after_ns / 2 + silence.margin_ns;
 
@@ -252,7 +254,7 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 	    plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
 		log_warning("%s is silent, and lcore %u, which may have heard it, does not turn "
 			    "its loop: its links go unheard",
-			    link->peer, silence.stuck);
+			    plx_link_peer_format(link, who), silence.stuck);
 	return 0;
 }
 

@@ -321,7 +321,7 @@ struct netio_publisher {
 	uint64_t id;          /**< counts from 1; netio_msg.source of its messages */
 	const char *address;  /**< "host:port", as the user gave it */
 	const char *provider; /**< this and the next three: as in netio_recv_socket; "" and 0
-				   while not connected */
+				   while not connected, once the callbacks have returned */
 	const char *choice;
 	const char *program;
 	pid_t pid;

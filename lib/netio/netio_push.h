@@ -43,7 +43,7 @@ struct netio_push_receiver {
 	uint64_t id;          /**< counts from 1; netio_msg.source of its answers */
 	const char *address;  /**< "host:port", as the user gave it */
 	const char *provider; /**< this and the next three: as in netio_recv_socket; "" and 0
-				   while not connected */
+				   while not connected, once the callbacks have returned */
 	const char *choice;
 	const char *program;
 	pid_t pid;

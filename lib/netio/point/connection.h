@@ -74,8 +74,8 @@ int hub_find(const struct hub *hub, const char *what, const char *host, unsigned
 void hub_add(struct hub *hub, struct netio_connection *connection,
 	     const struct connection_owner *owner, void *cb_object, const char *address);
 
-/* Fill in the fields of a connection's public struct that come from its open link; and empty them
- * without one. */
+/* Fill in the fields of a connection's public struct that come from its open link; and empty them,
+ * before that link is freed. */
 #define SHOW_PEER(pub, open_link)                                  \
 	do {                                                       \
 		(pub)->provider = plx_link_provider(open_link);    \

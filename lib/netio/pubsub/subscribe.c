@@ -161,10 +161,16 @@ static void on_opened(struct plx_connector *session)
 	close_if_unused(publisher);
 }
 
+static void hide_peer(struct netio_publisher **shown)
+{
+	HIDE_PEER(*shown);
+}
+
 static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
 	struct publisher *publisher = (struct publisher *)session;
 	const struct netio_connection *connection = &publisher->connection;
+	struct netio_publisher *shown PLX_CLEANUP(hide_peer) = &publisher->pub;
 
 	publisher_lose_all(publisher, why);
 	notify_closed(session, reason, why);
@@ -180,7 +186,6 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct publisher *publisher = (struct publisher *)session;
 
-	HIDE_PEER(&publisher->pub);
 	publisher->is_full = false;
 	greet(publisher);
 }

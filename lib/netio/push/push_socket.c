@@ -169,7 +169,6 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
-	HIDE_PEER(&receiver->pub);
 	push_leave(receiver);
 	if (link) /* process what the peer's last frames reported */
 		finish(receiver, plx_link_unfinished(link));
@@ -183,10 +182,16 @@ static void release(struct push_receiver *receiver)
 	connection_release(&receiver->connection);
 }
 
+static void hide_peer(struct netio_push_receiver **shown)
+{
+	HIDE_PEER(*shown);
+}
+
 static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 	struct netio_push_core *core = receiver->core;
+	struct netio_push_receiver *shown PLX_CLEANUP(hide_peer) = &receiver->pub;
 
 	requeue(receiver);
 	push_send_waiting(core);

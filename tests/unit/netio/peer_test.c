@@ -55,11 +55,15 @@ PEER_TEST(a_listening_socket_sees_who_connects)
 static void on_publisher_closed(struct netio_publisher *from, enum plx_link_reason reason,
 				const char *why)
 {
-	assert_string_equal(from->program, "");
-	assert_int_equal(from->pid, 0);
-	assert_string_equal(from->provider, "");
-	assert_string_equal(from->choice, "");
+	expect_own(from->program, from->pid);
+	assert_true(from->provider[0] && from->choice[0]);
 	sub_closed(from, reason, why);
+}
+
+static void on_publisher_lost(struct netio_publisher *from, const struct netio_subscription *what,
+			      const char *why)
+{
+	expect_own(from->program, from->pid);
 }
 
 static void publish_over(const char *offered, const char *asked)
@@ -67,6 +71,7 @@ static void publish_over(const char *offered, const char *asked)
 	publish_with(&(struct netio_publish_attr){.provider = offered});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.provider = asked});
 	subs[0].socket.cb_connection_closed = on_publisher_closed;
+	subs[0].socket.cb_subscription_lost = on_publisher_lost;
 	SUBSCRIBE(0, .tag = 1);
 	expect_own(subscriber->program, subscriber->pid);
 	expect_own(subs[0].publisher->program, subs[0].publisher->pid);
@@ -77,6 +82,10 @@ static void end_publishing(void)
 {
 	netio_publish_socket_fini(&publisher);
 	TURN_UNTIL(subs[0].closed);
+	assert_string_equal(subs[0].publisher->program, "");
+	assert_int_equal(subs[0].publisher->pid, 0);
+	assert_string_equal(subs[0].publisher->provider, "");
+	assert_string_equal(subs[0].publisher->choice, "");
 	netio_subscribe_socket_fini(&subs[0].socket);
 }
 
@@ -118,6 +127,12 @@ static void on_receiver(struct netio_push_receiver *established)
 	receiver = established;
 }
 
+static void on_receiver_closed(struct netio_push_receiver *closed, enum plx_link_reason reason,
+			       const char *why)
+{
+	expect_own(closed->program, closed->pid);
+}
+
 PEER_TEST(a_push_socket_sees_its_receivers)
 {
 	struct netio_push_socket pusher;
@@ -125,12 +140,15 @@ PEER_TEST(a_push_socket_sees_its_receivers)
 	listen_with(NULL);
 	assert_works(netio_push_socket_init(&ctx.evloop, &pusher, NULL));
 	pusher.cb_connection_established = on_receiver;
+	pusher.cb_connection_closed = on_receiver_closed;
 	assert_works(netio_push_connect(&pusher, test_host(), heard.port));
 	TURN_UNTIL(receiver);
 	expect_own(receiver->program, receiver->pid);
 	assert_string_equal(receiver->choice, "it was asked for");
+	hear_no_more(&heard);
+	TURN_UNTIL(!receiver->pid);
+	assert_string_equal(receiver->program, "");
 	netio_push_socket_fini(&pusher);
-	TURN_UNTIL(heard.closed);
 }
 
 PLX_TEST_MAIN()
