@@ -109,7 +109,7 @@ struct plx_fabric_conf {
 	 * Then the rest waits for the next turn, which begins with the next receiver; timers, tasks
 	 * and heartbeats run in every turn. turn_ns: 1 us to 1 s; default 100 us. A callback is not
 	 * interrupted. The clock is read after at most 16 messages, and after each one while 16
-	 * of them would take longer than turn_ns. turn_max: messages; default 256. */
+	 * of them would take longer than turn_ns. turn_max: messages, 1 or more; default 256. */
 	uint64_t turn_ns;
 	uint32_t turn_max;
 	/** Default limits of listeners. */

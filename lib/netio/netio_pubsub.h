@@ -33,9 +33,9 @@ enum netio_delivery {
  * long for the pages cannot wait: its policy applies at once, and those that drop drop it. */
 enum netio_policy {
 	NETIO_POLICY_DEFAULT, /**< the publish socket's (netio_publish_attr) */
-	NETIO_POLICY_BLOCK,   /**< nothing is lost: publishing returns AGAIN or PARTIAL, up to the
-				   publisher's block_max_ns. A subscriber without room for 1 s is
-				   logged, and the end of that */
+	NETIO_POLICY_BLOCK,   /**< nothing is lost while it is connected: publishing returns AGAIN
+				   or PARTIAL, up to the publisher's block_max_ns. A subscriber
+				   without room for 1 s is logged, and the end of that */
 	NETIO_POLICY_DISCONNECT, /**< its connection closes. Waiting messages are lost, and reported
 				      if it takes anything within 5 s */
 	NETIO_POLICY_DROP_OLD,   /**< drops the oldest waiting page. Pages with messages of the
@@ -291,7 +291,7 @@ struct netio_publish_stats {
 	uint64_t dropped_new, dropped_old, conflated; /**< copies, by policy */
 	uint64_t disconnected; /**< copies lost with subscribers, by policy or block_max_ns */
 	uint64_t lost_told;    /**< messages that came in gaps to subscribers whose connection had
-				    been lost */
+				    been lost: some of them count as lost, too */
 	uint32_t absent;       /**< subscribers whose connection was lost, and for which the
 				    publisher still counts what they miss */
 	uint64_t requests;     /**< to subscribe and unsubscribe */

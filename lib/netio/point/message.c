@@ -19,8 +19,11 @@ int message_refuse(const struct iovec *iov, size_t count, uint64_t message_max,
 				"messages by %s, which copies nothing",
 				(unsigned long long)length, (unsigned long long)PLX_SEND_COPY_MAX,
 				by_reference);
-	return plx_fail(EMSGSIZE, "%llu bytes: at most %llu are accepted",
-			(unsigned long long)length, (unsigned long long)message_max);
+	return plx_fail(
+		EMSGSIZE,
+		"%llu bytes: at most %llu are accepted; the receiver's message_max_bytes may be up "
+		"to 1 GiB - 4 KiB",
+		(unsigned long long)length, (unsigned long long)message_max);
 }
 
 int message_send_copy(struct plx_link *link, const struct message *message)

@@ -32,7 +32,7 @@ static void log_begin(struct subscriber *subscriber)
 	subscriber->block.is_logged = true;
 	plx_log(netio_log, PLX_LOG_WARNING,
 		WHO " has blocked its publisher for %" PRIu64 " ms: %" PRIu64 " bytes wait for its "
-		    "link, %u of %u pages are in use, and its link has %u messages",
+		    "link, %u of %u pages are in use, and %u messages are under way",
 		WHO_ARGS(subscriber, who), blocked_ns(subscriber) / PLX_NS_PER_MS,
 		outbox_backlog_bytes(outbox), outbox->count - outbox->free_count, outbox->count,
 		link.tx_queued + link.tx_inflight);

@@ -115,9 +115,10 @@ static int finish(struct netio_publish_core *core, const struct outgoing *outgoi
 		return outcome->error;
 	if (outcome->too_big)
 		return plx_fail(EMSGSIZE,
-				"%llu bytes: no subscriber accepts a message of this length, or "
-				"the pages do not hold it; give larger ones, or more",
-				(unsigned long long)outgoing->message.length);
+				"%llu bytes: no subscriber takes a message of this length: their "
+				"message_max_bytes is less, or %u pages of %u bytes do not hold it",
+				(unsigned long long)outgoing->message.length,
+				core->outbox_attr.page_count, core->outbox_attr.page_bytes);
 	stats->no_subscribers++;
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
