@@ -195,8 +195,8 @@ static inline int poll_if_due(struct plx_fabric_lcore *home, struct plx_set *set
 	return is_due ? poll_set(set, now_ns) : 0;
 }
 
-/* Its turn, among receivers that take turns: the next one may be far. Only here a set may have
- * completions left. */
+/* Its turn, among receivers that take turns: the next one may be far. Completions are left only
+ * while receivers do so; poll_if_due need not ask. */
 int set_go_on(struct turn_rest *turn)
 {
 	struct plx_set *set = plx_container_of(turn, struct plx_set, turn);
@@ -396,7 +396,8 @@ static void reap_links(struct plx_fabric_lcore *home)
 	home->turn++;
 	home->turn_ns = plx_now_ns();
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		take_completions(set, home->turn_ns);
+		(void)(set->read.left ? completions_go_on(set)
+				      : take_completions(set, home->turn_ns));
 	link_run_scheduled(home);
 }
 

@@ -450,4 +450,16 @@ TEST_BARE(a_rest_does_not_outlive_the_fabric)
 	assert_null(rest.home);
 }
 
+/* A read would overwrite them, and the provider would never return their operations. */
+TEST(completions_that_wait_end_with_the_fabric)
+{
+	fixture_pair(&takes_all);
+	send_numbers();
+	while (server.messages < 2)
+		plx_loop_turn();
+	assert_true(server.messages < COUNT / 2);
+	plx_fabric_fini();
+	assert_int_equal(server.closed + client.closed, 2);
+}
+
 FIXTURE_MAIN("tcp", "shm")
