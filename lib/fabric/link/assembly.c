@@ -17,12 +17,14 @@
  * two looks, this lcore spent most elsewhere. */
 bool pace_is_slow(struct pace *pace, uint64_t look_ns, uint64_t passed_ns, uint32_t bytes)
 {
+	int32_t came;
 	bool slow;
 
 	pace->counted_ns += lesser(passed_ns, 2 * look_ns);
 	if (pace->counted_ns < PACE_NS)
 		return false;
-	slow = (int32_t)(bytes - pace->from_bytes) < PACE_BYTES;
+	came = (int32_t)(bytes - pace->from_bytes);
+	slow = came < PACE_BYTES && came > -PACE_BYTES; /* a long part of another frame may go */
 	*pace = (struct pace){.from_bytes = bytes};
 	return slow;
 }

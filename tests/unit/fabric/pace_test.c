@@ -72,4 +72,13 @@ PLX_TEST(fewer_bytes_than_before_are_too_slow)
 		assert_int_equal(pace_is_slow(&pace, LOOK_NS, LOOK_NS, 976), look == LOOKS);
 }
 
+/* Bytes of a long frame that was not of this message: the link was busy with it. */
+PLX_TEST(far_fewer_bytes_than_before_begin_anew)
+{
+	struct pace pace = {.from_bytes = 60 << 20};
+
+	for (unsigned look = 1; look <= 2 * LOOKS; look++)
+		assert_int_equal(pace_is_slow(&pace, LOOK_NS, LOOK_NS, 0), look == 2 * LOOKS);
+}
+
 PLX_TEST_MAIN()
