@@ -129,6 +129,8 @@ void block_end(struct subscriber *subscriber)
 	block->total_ns += passed_ns;
 	block->since_ns = 0;
 	block->is_logged = false;
+	if (passed_ns >= LOG_AFTER_NS) /* it may run for block_max_ns now, past a later log */
+		plx_timer_stop(&block->timer);
 	if (is_logged)
 		plx_log(netio_log, PLX_LOG_NOTICE,
 			WHO " %s after it had blocked its publisher for %" PRIu64 " ms",

@@ -25,6 +25,8 @@
 #include "outbox.h"
 #include "table.h"
 
+#include <netinet/in.h>
+
 /* For trees of subscriptions: compare what they select. */
 static inline int subscription_compare(const struct netio_subscription *one,
 				       const struct netio_subscription *other)
@@ -40,8 +42,8 @@ struct block {
 	uint64_t since_ns; /* 0: it does not wait */
 	uint64_t total_ns; /* of earlier ones */
 	bool is_logged;
-	/* Lax. It is left running when a block ends, so that a publisher that waits often starts it
-	 * once a second at most. */
+	/* Lax. It is left running when a short block ends, so that a publisher that waits often
+	 * starts it once a second at most. */
 	struct plx_timer timer;
 };
 
@@ -57,6 +59,7 @@ struct subscriber {
 
 	/* absent.c */
 	uint64_t key;             /* the id that it chose; 0: none */
+	struct in6_addr host;     /* its own */
 	struct subscriber *other; /* of a connected one: the absent one that it leaves, or takes
 				     over from; of an absent one: that subscriber; may be NULL */
 	bool is_back;             /* absent: `other` takes over */

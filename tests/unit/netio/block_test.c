@@ -150,4 +150,22 @@ SLOW_TEST(a_socket_may_end_when_its_blocking_subscriber_is_disconnected)
 	TURN_UNTIL(subs[0].lost == 1 && subs[1].lost == 1);
 }
 
+SLOW_TEST(a_later_block_is_logged_too)
+{
+	begin_block(3600 * PLX_NS_PER_S);
+	TURN_UNTIL(log_count("has blocked") == 1);
+	release_all(&subs[0].kept);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
+	TURN_UNTIL(subs[0].messages == number);
+	release_all(&subs[0].kept);
+	subs[0].kept.more = 512;
+	do {
+		publish_until_again(400);
+		turn_ms(20); /* the last credit of its link */
+	} while (publish(1, 400, NETIO_REENTRY) == NETIO_STATUS_OK);
+	TURN_UNTIL(log_count("has blocked") == 2);
+	release_all(&subs[0].kept);
+}
+
 PLX_TEST_MAIN()
