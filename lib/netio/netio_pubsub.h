@@ -165,8 +165,9 @@ struct netio_subscription_cache {
 	uint64_t to[8][3];
 };
 
-#define NETIO_ABSENT_NS  (60 * PLX_NS_PER_S)
-#define NETIO_ABSENT_MAX 1024
+#define NETIO_ABSENT_NS           (60 * PLX_NS_PER_S)
+#define NETIO_ABSENT_MAX          1024
+#define NETIO_ABSENT_PER_HOST_MAX 256 /**< so that no host makes it forget those of others */
 
 /** Flag for publishing: this is the message that last got AGAIN or PARTIAL. It goes to the
  * subscribers that missed it and still want it. One that the socket forgot is published as new. */
@@ -336,8 +337,9 @@ struct netio_publisher {
  * messages only the count has a meaning.
  *
  * A publisher remembers a subscriber whose connection was lost for NETIO_ABSENT_NS, and the last
- * NETIO_ABSENT_MAX of them. If it comes back, a gap (NETIO_GAP_LOST) says exactly what it missed;
- * otherwise one gap is NETIO_GAP_UNKNOWN, before the first message. */
+ * NETIO_ABSENT_PER_HOST_MAX of an address (IPv6: of a /64), NETIO_ABSENT_MAX in all. If it comes
+ * back, a gap (NETIO_GAP_LOST) says exactly what it missed; otherwise one gap is NETIO_GAP_UNKNOWN,
+ * before the first message. */
 struct netio_gap {
 	uint64_t first, last;
 	uint64_t count;   /**< last - first + 1; NETIO_GAP_UNKNOWN: all three are 0 */

@@ -55,6 +55,8 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 		out->id = get64(in + 24);
 		out->number = get64(in + 32);
 	}
+	if (out->number > WIRE_GAP_COUNT_MAX)
+		return "the number of messages is out of range";
 	return NULL;
 }
 

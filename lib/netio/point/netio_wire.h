@@ -153,9 +153,9 @@ struct wire_gap {
 
 static inline void wire_gap_widen(struct wire_gap *gap, uint64_t count, uint32_t reasons)
 {
-	gap->count += count;
-	if (gap->count > WIRE_GAP_COUNT_MAX)
-		gap->count = WIRE_GAP_COUNT_MAX;
+	uint64_t room = WIRE_GAP_COUNT_MAX - gap->count;
+
+	gap->count += count < room ? count : room;
 	if (count)
 		gap->reasons |= (uint8_t)reasons;
 }

@@ -4,7 +4,9 @@
  * count the same messages, so the difference of the two numbers is the gap. */
 #include "pubsub_priv.h"
 
+#include <sockaddr.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool match_make_room(struct netio_publish_core *core)
 {
@@ -76,14 +78,37 @@ void absents_init(struct netio_publish_core *core)
 
 /* Going --------------------------------------------------------------------------------------- */
 
+static bool is_same_host(const struct subscriber *one, const struct subscriber *other)
+{
+	return memcmp(&one->host, &other->host, sizeof(one->host)) == 0;
+}
+
+/* Its host's oldest one gives way, before those of others. */
+static void make_room_for(const struct subscriber *subscriber)
+{
+	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct subscriber *each, *oldest = NULL;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (each, &core->absents, of_absents) {
+		if (!is_same_host(each, subscriber))
+			continue;
+		oldest = oldest ?: each;
+		count++;
+	}
+	if (count >= NETIO_ABSENT_PER_HOST_MAX)
+		destroy(core, oldest);
+	else if (core->stats.absent == NETIO_ABSENT_MAX)
+		absent_drop_oldest(core);
+}
+
 /* Return: NULL: no memory, so what it misses will be unknown. */
 static struct subscriber *create(const struct subscriber *subscriber)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	struct subscriber *absent;
 
-	if (core->stats.absent == NETIO_ABSENT_MAX)
-		absent_drop_oldest(core);
+	make_room_for(subscriber);
 	absent = aligned_alloc(PLX_CACHE_LINE, sizeof(*absent));
 	if (!absent || !match_make_room(core)) {
 		free(absent);
@@ -92,6 +117,7 @@ static struct subscriber *create(const struct subscriber *subscriber)
 	memset(absent, 0, sizeof(*absent));
 	absent->accepted.session.acceptor = subscriber->accepted.session.acceptor;
 	absent->key = subscriber->key;
+	absent->host = subscriber->host;
 	absent->outbox.not_taken = outbox_total(&subscriber->outbox);
 	absent->absent_until_ns = plx_time_add(plx_loop_now_ns(), NETIO_ABSENT_NS);
 	TAILQ_INSERT_TAIL(&core->absents, absent, of_absents);
@@ -155,9 +181,13 @@ static void lose_other_of(const struct subscriber *subscriber)
 void absent_return(struct subscriber *subscriber, const struct wire_greeting *hello)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct sockaddr_storage peer = {0};
 	struct subscriber *absent;
 	uint64_t missed;
 
+	(void)plx_link_peer_sockaddr(subscriber->accepted.session.link, &peer);
+	subscriber->host = address_host((const struct sockaddr *)&peer);
+	subscriber->host = address_group(&subscriber->host);
 	subscriber->key = hello->id;
 	if (!hello->id || hello->incarnation != core->acceptor.incarnation)
 		return;

@@ -77,6 +77,7 @@ void publisher_report_ended(struct publisher *publisher)
 
 /* Requests ------------------------------------------------------------------------------------ */
 
+/* As many as a list takes; the last list has one fewer, as the publisher expects. */
 static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 {
 	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);
@@ -95,7 +96,7 @@ static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 		wire_request_write(out, &request);
 		out += WIRE_REQUEST_BYTES;
 	}
-	return count;
+	return !interest && count == WIRE_LIST_MAX ? count - 1 : count;
 }
 
 void publisher_send_requests(struct publisher *publisher)

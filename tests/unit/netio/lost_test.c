@@ -271,7 +271,7 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 	FLUSH_UNTIL(subs[0].messages == 3);
 	liar.id = at_subscriber(&subs[0])->key;
 	liar.incarnation = subs[0].publisher->incarnation;
-	liar.number = UINT64_MAX;
+	liar.number = WIRE_GAP_COUNT_MAX; /* more are refused */
 	cut_and_wait(&subs[0]);
 	netio_subscribe_socket_fini(&subs[0].socket);
 	raw_connect(port(), &attr, &liar);
@@ -280,6 +280,41 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 	assert_int_equal(stats().absent, 0);
 	plx_link_close(raw);
 	TURN_UNTIL(raw_closed == 1);
+}
+
+/* Otherwise one host makes the publisher forget all others, and takes its time. */
+SLOW_TEST(a_host_that_comes_and_goes_pushes_out_its_own_only)
+{
+	struct plx_link_attr attr = {.events = &raw_events};
+	struct wire_greeting guest = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
+	struct wire_request request = {
+		.id = 1, .kind = WIRE_SUBSCRIBE_RANGE, .what = {.tag = 1, .last = 1}};
+	uint8_t list[WIRE_LIST_BYTES + WIRE_REQUEST_BYTES];
+
+	publish_with(SMALL_PAGES);
+	wire_list_write(list, WIRE_REQUEST);
+	wire_request_write(list + WIRE_LIST_BYTES, &request);
+	for (guest.id = 1; guest.id <= NETIO_ABSENT_PER_HOST_MAX + 9; guest.id++) {
+		raw_connect(port(), &attr, &guest);
+		TURN_UNTIL(raw);
+		assert_int_equal(plx_link_send(raw, list, sizeof(list)), 0);
+		TURN_UNTIL(raw_messages == 1);
+		plx_link_abort(raw);
+		TURN_UNTIL(raw_closed == 1 && stats().subscriptions == 0);
+	}
+	assert_int_equal(stats().absent, NETIO_ABSENT_PER_HOST_MAX);
+}
+
+/* Its last list of requests is full. */
+SLOW_TEST(one_with_a_hundred_subscriptions_is_back_at_once)
+{
+	publish_with(SMALL_PAGES);
+	sub_up(&subs[0], &soon);
+	for (netio_tag_t tag = 1; tag <= WIRE_LIST_MAX; tag++)
+		SUBSCRIBE(0, .tag = tag);
+	cut_and_wait(&subs[0]);
+	TURN_UNTIL(subs[0].resumed == WIRE_LIST_MAX);
+	assert_int_equal(stats().absent, 0);
 }
 
 /* Random rounds ------------------------------------------------------------------------------- */
