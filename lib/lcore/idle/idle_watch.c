@@ -56,9 +56,8 @@ static void found_crowded(struct loop *loop, double share)
 	watch->told = true;
 	plx_log(&log_idle, PLX_LOG_WARNING,
 		"lcore %u has CPU %u for only %.0f %% of the time that it is awake: another thread "
-		"runs there, a CPU quota ends, a hypervisor takes it, or a callback sleeps%s. Let "
-		"no "
-		"other thread use its CPU (-l), and let no callback block",
+		"runs there, a CPU quota ends, a hypervisor takes it, or a callback sleeps%s. "
+		"Let no other thread use its CPU (-l), and let no callback block",
 		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100, outcome);
 }
 

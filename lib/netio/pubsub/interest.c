@@ -77,7 +77,7 @@ void publisher_report_ended(struct publisher *publisher)
 
 /* Requests ------------------------------------------------------------------------------------ */
 
-/* As many as a list takes; the last list has one fewer, as the publisher expects. */
+/* A full list says that another one follows. */
 static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 {
 	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);

@@ -59,7 +59,7 @@ struct subscriber {
 
 	/* absent.c */
 	uint64_t key;             /* the id that it chose; 0: none */
-	struct in6_addr host;     /* its own */
+	struct in6_addr host;     /* its address; of IPv6 the /64 */
 	struct subscriber *other; /* of a connected one: the absent one that it leaves, or takes
 				     over from; of an absent one: that subscriber; may be NULL */
 	bool is_back;             /* absent: `other` takes over */
