@@ -19,10 +19,11 @@ static struct eal {
 	struct eal_claims claims;
 	uint32_t main_lcore;
 	struct plx_idle_conf idle[PLX_LCORE_MAX]; /* by place of the map */
-	char *provider;                           /* NULL: the default */
-	char *tcp;                                /* NULL: none */
-	struct plx_eal_conf conf;                 /* only its numbers are used */
-	unsigned node_count;                      /* entries of node_bytes in use */
+	struct plx_idle_conf adopted_idle;
+	char *provider;           /* NULL: the default */
+	char *tcp;                /* NULL: none */
+	struct plx_eal_conf conf; /* only its numbers are used */
+	unsigned node_count;      /* entries of node_bytes in use */
 } eal;
 
 static const struct eal_self_test *self_test; /* NULL: not linked */
@@ -94,7 +95,7 @@ static int check_all(const struct plx_eal_conf *conf)
 	return check_links(conf) ?: eal_check_memory(conf, eal.topo, &eal.node_count)
 	    ?: eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims)
 	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore) 
-	    ?: eal_idle_value(conf, &eal.map, &eal.claims, eal.idle);
+	    ?: eal_idle_value(conf, &eal.map, &eal.claims, eal.idle, &eal.adopted_idle);
 }
 
 static void forget_all(void)
@@ -139,6 +140,7 @@ static int start_lcores(void)
 		.map = &eal.map,
 		.main_lcore = eal.main_lcore,
 		.lane_slots = eal.conf.lane_slots,
+		.adopted_idle = eal.adopted_idle,
 	};
 
 	int rc = plx_lcores_init(&conf);
@@ -234,8 +236,11 @@ int plx_eal_fini(void)
 		if (rc)
 			return rc;
 		plx_stop();
-		plx_fabric_drain(DRAIN_NS); /* let peers see an orderly close */
-		rc = plx_lcore_join_all(plx_time_since(plx_now_ns(), end_ns), NULL);
+		if (plx_lcore_id() != PLX_LCORE_NONE) /* otherwise the main lcore has left */
+			plx_fabric_drain(DRAIN_NS);   /* let peers see an orderly close */
+		rc = plx_lcore_join_all(plx_time_since(plx_now_ns(), end_ns), NULL)
+			   ?: lcore_wait_adopted("plx_eal_fini",
+						 plx_time_since(plx_now_ns(), end_ns));
 		if (rc)
 			return rc;
 		if (self_test)

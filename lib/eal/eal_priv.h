@@ -143,9 +143,11 @@ struct eal_claims {
 	struct plx_cpuset contested; /* CPUs that another process claims, or that lcores share */
 };
 
-/** idle.c: the policy of each lcore, in the map's order. idle_out: zeroed. */
+/** idle.c: the policy of each lcore, in the map's order, and that of threads that are adopted
+ * later. idle_out, others_out: zeroed. */
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
-		   const struct eal_claims *claims, struct plx_idle_conf *idle_out);
+		   const struct eal_claims *claims, struct plx_idle_conf *idle_out,
+		   struct plx_idle_conf *others_out);
 
 /** Return whether the lcore has no CPU to itself. */
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);

@@ -12,6 +12,7 @@ struct parse {
 	const char *option, *text;
 	const struct plx_lcore_map *map;
 	struct plx_idle_conf *policies; /* one per place of the map */
+	struct plx_idle_conf *others;   /* of lcores that are not in the map */
 	struct plx_cpuset all;          /* lcores */
 	struct plx_cpuset named;        /* those with a policy */
 	struct plx_cpuset pending;      /* lcores before the next ":" */
@@ -92,6 +93,8 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 			parse->policies[i] = policy;
 	}
 	parse->has_default |= for_all;
+	if (for_all)
+		*parse->others = policy;
 	plx_cpuset_add_all(&parse->named, &parse->pending);
 	parse->pending = (struct plx_cpuset){0};
 	return 0;
@@ -128,13 +131,15 @@ static int take_all(struct parse *parse)
 }
 
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
-		   const struct eal_claims *claims, struct plx_idle_conf *idle_out)
+		   const struct eal_claims *claims, struct plx_idle_conf *idle_out,
+		   struct plx_idle_conf *others_out)
 {
 	struct parse parse = {
 		.option = eal_conf_origin(conf, OPT_IDLE),
 		.text = conf->idle,
 		.map = map,
 		.policies = idle_out,
+		.others = others_out,
 	};
 	int rc = 0;
 

@@ -56,12 +56,16 @@ static void on_fork(void)
 	turn_forget(home);
 }
 
+static void on_leave(void);
+
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
+static struct lcore_leave_hook leave_hook = {.fn = on_leave};
 
 PLX_CONSTRUCTOR static void register_all(void)
 {
 	plx_log_register(&fabric_log);
 	plx_fork_hook_add(&fork_hook);
+	lcore_leave_hook_add(&leave_hook);
 }
 
 int plx_fabric_init(const struct plx_fabric_conf *conf)
@@ -292,6 +296,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	}
 	plx_poller_set_arm(home->poller, sleep_arm);
 	plx_poller_set_leave(home->poller, flush_sets);
+	lcore_poller_keep(home->poller);
 	slow_home_init(home);
 	lcores[id] = home;
 	return home;
@@ -365,6 +370,31 @@ int plx_fabric_drain(uint64_t timeout_ns)
 	if (rc == -ETIMEDOUT)
 		plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", home->id);
 	return rc;
+}
+
+/* The lcore's thread leaves -------------------------------------------------------------------- */
+
+#define LEAVE_NS (500 * PLX_NS_PER_MS)
+#define REAP_NS  PLX_NS_PER_S
+
+static void abort_links(void *arg)
+{
+	struct plx_fabric_lcore *home = arg;
+	struct plx_link *link;
+
+	LIST_FOREACH (link, &home->links, of_home)
+		close_now(link, PLX_LINK_ABORTED, "the thread of its lcore has left");
+}
+
+/* The rest of the lcore's state stays for its next thread, or for plx_fabric_fini. */
+static void on_leave(void)
+{
+	struct plx_fabric_lcore *home = fabric_home();
+
+	if (!home || plx_fabric_drain(LEAVE_NS) != -ETIMEDOUT)
+		return;
+	plx_loop_run_inside(abort_links, home);
+	plx_loop_until(has_no_links, home, REAP_NS);
 }
 
 /* Down ---------------------------------------------------------------------------------------- */

@@ -20,11 +20,29 @@
 
 /* States ----------------------------------------------------------------------------------- */
 
+static void wake(struct lcore *lcore)
+{
+	syscall(SYS_futex, &lcore->state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
 /* W1 -> W2: data for the other side (fn and arg; the result) is visible to it. */
-static void set_state(struct lcore *lcore, uint32_t state)
+void lcore_set_state(struct lcore *lcore, uint32_t state)
 {
 	atomic_store_explicit(&lcore->state, state, memory_order_release);
-	syscall(SYS_futex, &lcore->state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	wake(lcore);
+}
+
+/* Take a worker out of state WAIT. Return: false: another thread was first. */
+static bool leave_wait(struct lcore *lcore, uint32_t state)
+{
+	uint32_t expected = PLX_LCORE_WAIT;
+
+	/* W1 and W2, as above */
+	if (!atomic_compare_exchange_strong_explicit(&lcore->state, &expected, state,
+						     memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	wake(lcore);
+	return true;
 }
 
 static uint32_t get_state(const struct lcore *lcore)
@@ -100,19 +118,30 @@ static void settle(int node)
 
 #define TIMER_SLACK_NS 1UL /* sleeps end on time */
 
-int lcore_enter(struct lcore *lcore)
+int lcore_pin(struct lcore *lcore)
 {
-	struct loop *loop;
-	int err = plx_topo_pin(lcore_topo, &lcore->cpus), eventfd;
+	int err = 0;
 
+	if (plx_cpuset_count(&lcore->cpus))
+		err = plx_topo_pin(lcore_topo, &lcore->cpus);
 	if (err)
 		return plx_fail_in(err, "%s: ", lcore_text(lcore));
 	if (lcore->node >= 0)
 		settle(lcore->node);
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
+	return 0;
+}
+
+int lcore_enter(struct lcore *lcore)
+{
+	struct loop *loop;
+	int err = lcore_pin(lcore), eventfd;
+
+	if (err)
+		return err;
 	eventfd = wake_open(lcore->id);
 	if (eventfd < 0)
 		return eventfd;
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
 	loop = loop_create(lcore->id, eventfd);
 	if (!loop)
 		return plx_fail(errno, "%s: no loop (%zu bytes, and a descriptor): %s",
@@ -143,7 +172,7 @@ static void serve(struct lcore *lcore)
 		lcore->result = lcore->fn(lcore->arg);
 		if (plx_is_forked()) /* the copy of a worker whose function forked */
 			return;
-		set_state(lcore, PLX_LCORE_DONE);
+		lcore_set_state(lcore, PLX_LCORE_DONE);
 	}
 }
 
@@ -158,10 +187,10 @@ static void *worker(void *arg)
 	start->err = lcore_enter(lcore);
 	if (start->err) {
 		snprintf(start->text, sizeof(start->text), "%s", plx_error());
-		set_state(lcore, PLX_LCORE_OFF);
+		lcore_set_state(lcore, PLX_LCORE_OFF);
 		return NULL;
 	}
-	set_state(lcore, PLX_LCORE_WAIT);
+	lcore_set_state(lcore, PLX_LCORE_WAIT);
 	serve(lcore);
 	return NULL;
 }
@@ -208,8 +237,20 @@ int lcore_thread_start(struct lcore *lcore)
 
 void lcore_thread_end(struct lcore *lcore)
 {
-	set_state(lcore, LCORE_ENDING);
+	lcore_set_state(lcore, LCORE_ENDING);
 	pthread_join(lcore->thread, NULL);
+}
+
+bool lcore_retire(struct lcore *lcore)
+{
+	if (atomic_load_explicit(&lcore->launched, memory_order_relaxed) ||
+	    !plx_lcore_is_worker(lcore->id) || !leave_wait(lcore, LCORE_ENDING))
+		return false;
+	pthread_join(lcore->thread, NULL);
+	atomic_store_explicit(&lcore->worker, false, memory_order_relaxed);
+	/* Relaxed: the calling thread continues with it. */
+	atomic_store_explicit(&lcore->state, LCORE_PARKED, memory_order_relaxed);
+	return true;
 }
 
 /* Launch and join -------------------------------------------------------------------------- */
@@ -231,6 +272,11 @@ static int find_worker(const char *what, uint32_t id, struct lcore **lcore_out)
 	if (id == plx_lcore_main())
 		return plx_fail(EINVAL, "%s: lcore %u is the main lcore; call the function there",
 				what, id);
+	if (!plx_lcore_is_worker(id))
+		return plx_fail(EINVAL,
+				"%s: lcore %u is a thread of the program (plx_lcore_adopt), which "
+				"calls its functions itself",
+				what, id);
 	return 0;
 }
 
@@ -242,11 +288,13 @@ static int fail_busy(const char *what, const struct lcore *lcore)
 			done ? "has a result to be taken" : "runs a function already");
 }
 
-static void launch(struct lcore *lcore, plx_lcore_fn fn, void *arg)
+/* Return: false: a thread that was adopted meanwhile has it. */
+static bool launch(struct lcore *lcore, plx_lcore_fn fn, void *arg)
 {
 	lcore->fn = fn;
 	lcore->arg = arg;
-	set_state(lcore, PLX_LCORE_RUNNING);
+	atomic_store_explicit(&lcore->launched, true, memory_order_relaxed);
+	return leave_wait(lcore, PLX_LCORE_RUNNING);
 }
 
 int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg)
@@ -258,8 +306,7 @@ int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg)
 		return err;
 	if (get_state(lcore) != PLX_LCORE_WAIT)
 		return fail_busy("plx_lcore_launch", lcore);
-	launch(lcore, fn, arg);
-	return 0;
+	return launch(lcore, fn, arg) ? 0 : find_worker("plx_lcore_launch", id, &lcore);
 }
 
 int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)

@@ -16,13 +16,11 @@ static struct lcore lcores[PLX_LCORE_MAX];
 static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
-/* Main thread only. */
-static unsigned long old_slack_ns; /* the main thread's, before it became an lcore */
-
 /* Written before there are other lcores. */
 const struct plx_topo *lcore_topo;
 struct plx_cpuset lcore_old_cpus;
 uint32_t lcore_lane_slots;
+struct plx_idle_conf lcore_adopted_idle;
 
 /* One lcore -------------------------------------------------------------------------------- */
 
@@ -36,6 +34,13 @@ struct loop *lcore_loop(uint32_t id)
 struct lcore *lcore_get(uint32_t id)
 {
 	return lcore_loop(id) ? &lcores[id] : NULL;
+}
+
+bool plx_lcore_is_worker(uint32_t id)
+{
+	const struct lcore *lcore = lcore_get(id);
+
+	return lcore && atomic_load_explicit(&lcore->worker, memory_order_relaxed);
 }
 
 void lcore_become(struct loop *loop, uint32_t id)
@@ -79,8 +84,11 @@ const char *lcore_text(const struct lcore *lcore)
 	static __thread char text[160];
 	char cpus[80];
 
-	snprintf(text, sizeof(text), "lcore %u (CPU %s)", lcore->id,
-		 plx_cpuset_format(&lcore->cpus, cpus, sizeof(cpus)));
+	if (plx_cpuset_count(&lcore->cpus))
+		snprintf(text, sizeof(text), "lcore %u (CPU %s)", lcore->id,
+			 plx_cpuset_format(&lcore->cpus, cpus, sizeof(cpus)));
+	else
+		snprintf(text, sizeof(text), "lcore %u (not pinned)", lcore->id);
 	return text;
 }
 
@@ -97,6 +105,8 @@ static void lcore_clear(struct lcore *lcore)
 			(unsigned long long)unread);
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
+	atomic_store_explicit(&lcore->worker, false, memory_order_relaxed);
+	lcore->cpus = (struct plx_cpuset){0};
 	loop_destroy(loop);
 }
 
@@ -206,20 +216,55 @@ static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 				conf->lane_slots, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX,
 				PLX_LANE_SLOTS_DEFAULT);
 	*main_out = has_main ? conf->main_lcore : map->places[0].lcore_id;
-	return 0;
+	return idle_check(&conf->adopted_idle);
 }
 
-static void leave_main(void)
+/* Whether it is the main lcore's or an adopted one. */
+static void free_thread(const struct lcore *lcore)
 {
-	uint32_t id = plx_lcore_main();
-
+	if (lcore->id == plx_lcore_main())
+		atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_become(NULL, PLX_LCORE_NONE);
-	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
-	lcore_clear(&lcores[id]);
-	prctl(PR_SET_TIMERSLACK, old_slack_ns);
-	if (plx_topo_pin(lcore_topo, &lcore_old_cpus))
+	prctl(PR_SET_TIMERSLACK, lcore->slack_ns);
+	if (plx_topo_pin(lcore_topo, &lcore->old_cpus))
 		plx_log(&log_lcore, PLX_LOG_WARNING,
-			"the main thread did not get its old CPUs back: %s", plx_error());
+			"the thread of lcore %u did not get its old CPUs back: %s", lcore->id,
+			plx_error());
+}
+
+/* Whether the thread inherited the CPU of the pinned lcore that has started it. */
+static bool has_inherited(const struct plx_cpuset *cpus)
+{
+	PLX_LCORE_FOREACH (id) {
+		if (plx_cpuset_equal(&lcores[id].cpus, cpus))
+			return true;
+	}
+	return false;
+}
+
+void lcore_unpin(const struct lcore *lcore)
+{
+	if (plx_cpuset_count(&lcore->cpus) || !has_inherited(&lcore->old_cpus))
+		return;
+	if (plx_topo_pin(lcore_topo, &lcore_old_cpus))
+		plx_log(&log_lcore, PLX_LOG_WARNING, "lcore %u keeps the CPU of another one: %s",
+			lcore->id, plx_error());
+}
+
+void lcore_leave(struct lcore *lcore)
+{
+	loop_park(loop_self);
+	free_thread(lcore);
+	lcore_set_state(lcore, LCORE_PARKED); /* P1 -> P2 of adopt.c, as W1 -> W2 */
+}
+
+/* The main lcore, if its thread is the calling one, and those without a thread. */
+static void clear_rest(void)
+{
+	if (plx_lcore_main() != PLX_LCORE_NONE)
+		free_thread(&lcores[plx_lcore_main()]);
+	PLX_LCORE_FOREACH (id)
+		lcore_clear(&lcores[id]);
 }
 
 static int enter_main(uint32_t id)
@@ -232,7 +277,7 @@ static int enter_main(uint32_t id)
 		/* It may be pinned already; keep the text of the first error. */
 		snprintf(text, sizeof(text), "%s", plx_error());
 		plx_topo_pin(lcore_topo, &lcore_old_cpus);
-		prctl(PR_SET_TIMERSLACK, old_slack_ns);
+		prctl(PR_SET_TIMERSLACK, lcores[id].slack_ns);
 		return plx_fail(-err, "%s", text);
 	}
 	atomic_store_explicit(&lcores[id].state, PLX_LCORE_RUNNING, memory_order_relaxed);
@@ -252,7 +297,11 @@ static int start_workers(const struct plx_lcore_map *map)
 {
 	for (uint32_t i = 0; i < map->count; i++) {
 		uint32_t id = map->places[i].lcore_id;
-		int err = id == plx_lcore_main() ? 0 : lcore_thread_start(&lcores[id]);
+		bool is_main = id == plx_lcore_main();
+		int err = is_main ? 0 : lcore_thread_start(&lcores[id]);
+
+		atomic_store_explicit(&lcores[id].worker, !err && !is_main, memory_order_relaxed);
+		atomic_store_explicit(&lcores[id].launched, false, memory_order_relaxed);
 
 		if (err) {
 			end_workers();
@@ -268,13 +317,11 @@ static void set_count(uint32_t count)
 	mem_has_lcores = count;
 }
 
-int plx_lcores_init(const struct plx_lcore_conf *conf)
+static int init(const struct plx_lcore_conf *conf)
 {
 	uint32_t id;
 	int err;
 
-	if (plx_is_forked())
-		return plx_fail_forked("plx_lcores_init");
 	if (plx_lcore_count())
 		return plx_fail(EALREADY,
 				"plx_lcores_init: there are %u lcores already; call "
@@ -287,10 +334,12 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	stop_begin();
 	lcore_topo = conf->topo;
 	lcore_lane_slots = conf->lane_slots ?: PLX_LANE_SLOTS_DEFAULT;
+	lcore_adopted_idle = conf->adopted_idle;
 	err = plx_topo_pinned(lcore_topo, &lcore_old_cpus);
 	if (err)
 		return err;
-	old_slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
+	lcores[id].old_cpus = lcore_old_cpus;
+	lcores[id].slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
 	for (uint32_t i = 0; i < conf->map->count; i++) {
 		const struct plx_lcore_place *place = &conf->map->places[i];
 		struct lcore *lcore = &lcores[place->lcore_id];
@@ -304,10 +353,34 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 		return err;
 	err = start_workers(conf->map);
 	if (err)
-		leave_main();
+		clear_rest();
 	else
 		set_count(conf->map->count);
 	return err;
+}
+
+int lcore_create(uint32_t id)
+{
+	int rc;
+
+	lcores[id].id = id;
+	lcores[id].node = -1; /* any */
+	rc = lcore_enter(&lcores[id]);
+	if (rc == 0)
+		set_count(plx_lcore_count() + 1);
+	return rc;
+}
+
+int plx_lcores_init(const struct plx_lcore_conf *conf)
+{
+	int rc;
+
+	if (plx_is_forked())
+		return plx_fail_forked("plx_lcores_init");
+	pthread_mutex_lock(&lcore_set_lock);
+	rc = init(conf);
+	pthread_mutex_unlock(&lcore_set_lock);
+	return rc;
 }
 
 /* Wait for every launched function. Return: 0; -ETIMEDOUT. */
@@ -328,8 +401,30 @@ static int wait_workers(uint64_t timeout_ns)
 			late, (double)timeout_ns / 1e9);
 }
 
+int lcore_wait_adopted(const char *what, uint64_t timeout_ns)
+{
+	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
+
+	PLX_LCORE_FOREACH (id) {
+		if (id != plx_lcore_main() && !plx_lcore_is_worker(id) &&
+		    lcore_wait_idle(&lcores[id], deadline_ns))
+			return plx_fail(ETIMEDOUT,
+					"%s: %s is still a thread of the program: it must call "
+					"plx_lcore_leave, or netio_fini, first",
+					what, lcore_text(&lcores[id]));
+	}
+	return 0;
+}
+
 int plx_check_may_end(const char *what)
 {
+	if (plx_lcore_main() == PLX_LCORE_NONE && plx_lcore_id() == PLX_LCORE_NONE)
+		return plx_is_forked() ? plx_fail_forked(what) : 0;
+	if (plx_lcore_main() == PLX_LCORE_NONE && !plx_is_forked())
+		return plx_fail(EPERM,
+				"%s: the main lcore's thread has left; call it on a thread that is "
+				"not an lcore, after plx_lcore_leave",
+				what);
 	if (plx_lcore_id() != plx_lcore_main() && !plx_is_forked())
 		return plx_fail(EPERM,
 				"%s: call it on the main lcore, %u, whose thread has started the "
@@ -348,13 +443,15 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	if (err)
 		return err;
 	plx_stop();
-	err = wait_workers(timeout_ns);
+	err = wait_workers(timeout_ns) ?: lcore_wait_adopted("plx_lcores_fini", timeout_ns);
 	if (err)
 		return err;
+	pthread_mutex_lock(&lcore_set_lock);
 	end_workers();
-	leave_main();
+	clear_rest();
 	stop_forget();
 	set_count(0);
+	pthread_mutex_unlock(&lcore_set_lock);
 	return 0;
 }
 

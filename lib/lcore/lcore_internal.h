@@ -37,6 +37,24 @@ struct plx_watch_set *lcore_watch_set(void);
 int lcore_loop_begin(void);
 int lcore_loop_run(void);
 
+/** Runs on a thread that leaves its lcore, outside the loop, before its timers and tasks are
+ * stopped and its pollers and descriptors removed: ends what the library has there. May take turns
+ * of the loop. Ownership: static. */
+struct lcore_leave_hook {
+	void (*fn)(void);
+	struct lcore_leave_hook *next; /* private */
+};
+
+/** The last one added runs first. Thread: setup (constructors). */
+void lcore_leave_hook_add(struct lcore_leave_hook *hook);
+
+/** The poller stays when its lcore's thread leaves: it belongs to a library. */
+void lcore_poller_keep(struct plx_poller *poller);
+
+/** Wait until all adopted threads have left, or the calling one is the last. timeout_ns: in all.
+ * Return: 0; -ETIMEDOUT, the text names one. */
+int lcore_wait_adopted(const char *what, uint64_t timeout_ns);
+
 #define LCORE_LONG_TURN_NS (20 * PLX_NS_PER_MS)
 
 /** After each turn of plx_loop_run that takes LCORE_LONG_TURN_NS or longer, before the next one,

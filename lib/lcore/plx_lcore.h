@@ -27,10 +27,12 @@ struct plx_lcore_conf {
 					      lowest */
 	uint32_t lane_slots;             /**< messages per lane: a power of two, PLX_LANE_SLOTS_MIN
 					      to _MAX; default _DEFAULT */
+	struct plx_idle_conf adopted_idle; /**< the policy of threads that plx_lcore_adopt makes
+					      lcores */
 };
 
 enum plx_lcore_state {
-	PLX_LCORE_OFF,     /**< no such lcore */
+	PLX_LCORE_OFF,     /**< no such lcore, or its thread has left */
 	PLX_LCORE_WAIT,    /**< sleeps on a futex until a launch */
 	PLX_LCORE_RUNNING, /**< in the launched function */
 	PLX_LCORE_DONE,    /**< the function returned; plx_lcore_join takes the result */
@@ -45,14 +47,34 @@ typedef int (*plx_lcore_fn)(void *arg);
 int plx_lcores_init(const struct plx_lcore_conf *conf);
 
 /** Stop all loops, join the workers, and restore the calling thread's affinity. Waits up to
- * timeout_ns per running function. Frees remaining pollers and watched descriptors, stops timers,
- * and drops messages with a log line.
- * Thread: main.
+ * timeout_ns per running function, and for adopted threads to leave. Frees remaining pollers and
+ * watched descriptors, stops timers, and drops messages with a log line.
+ * Thread: main; any that is not an lcore, if the main lcore's thread has left.
  * Return: 0, also before init; -ETIMEDOUT an lcore (named in the error text) did not return: only
  * the stop took effect, call it again; -EPERM another thread, -EBUSY in a callback: nothing was
  * done.
  */
 int plx_lcores_fini(uint64_t timeout_ns);
+
+/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore and the CPU of a
+ * worker that was never launched, if any; otherwise it is not pinned: a thread that inherited the
+ * CPU of an lcore gets back those that the process had before plx_lcores_init. Its idle policy is
+ * that of plx_lcore_conf. An id is used again once its thread has left and every buffer of its
+ * pools was returned; values of per-lcore variables stay. Thread: any, between init and fini.
+ * Return: 0; -EALREADY it is an lcore; -ENOENT before init; -ENOSPC PLX_LCORE_MAX lcores; -ENOMEM;
+ * -EMFILE; -EPERM or -EIO pinning failed, -EPERM in the child of a fork. */
+int plx_lcore_adopt(void);
+
+/** Make the calling thread an ordinary thread again, with the CPUs that it had. Links and listeners
+ * of the lcore close in order, for up to 0.5 s; then they are aborted. Callbacks run meanwhile. Its
+ * timers and tasks stop; its pollers and descriptors are removed. Destroy sockets, clients and
+ * services of the lcore before, and let no other thread send to it any more: messages to it wait
+ * for the next thread with that id. The main lcore may leave, too: then plx_eal_fini is called on
+ * a thread that is not an lcore.
+ * Thread: an adopted lcore, or the main one.
+ * Return: 0; -ENOENT not an lcore; -EBUSY in a callback; -EPERM a worker, or in the child of a
+ * fork. */
+int plx_lcore_leave(void);
 
 /** Whether this process was forked from one that had lcores, and has not called exec since. Such a
  * process has no lcores and cannot create any: calls that need them return -EPERM with a text that
@@ -61,10 +83,11 @@ int plx_lcores_fini(uint64_t timeout_ns);
  * Thread: any. */
 bool plx_is_forked(void);
 
-/** Number of lcores, main included; 0 before init. Thread: any. */
+/** Number of lcores, with the main one and those whose thread has left; 0 before init. Thread:
+ * any. */
 uint32_t plx_lcore_count(void);
 
-/** The main lcore's id. Thread: any. */
+/** The main lcore's id; PLX_LCORE_NONE: its thread has left. Thread: any. */
 uint32_t plx_lcore_main(void);
 
 /** The lowest lcore id >= from, or PLX_LCORE_NONE. Thread: any. */
@@ -74,18 +97,22 @@ uint32_t plx_lcore_next(uint32_t from);
 #define PLX_LCORE_FOREACH(id) \
 	for (uint32_t id = plx_lcore_next(0); id != PLX_LCORE_NONE; id = plx_lcore_next(id + 1))
 
-/** Every lcore except the main one. */
+/** Whether the lcore's thread was started by plx_lcores_init. Thread: any. */
+bool plx_lcore_is_worker(uint32_t id);
+
+/** Every lcore that is a worker. */
 #define PLX_LCORE_FOREACH_WORKER(id) \
 	PLX_LCORE_FOREACH (id)       \
-		if (id != plx_lcore_main())
+		if (plx_lcore_is_worker(id))
 
-/** The first CPU of the lcore; PLX_CPU_MAX if unknown. Thread: any. */
+/** The first CPU of the lcore; PLX_CPU_MAX if unknown, or not pinned. Thread: any. */
 unsigned plx_lcore_cpu(uint32_t id);
 
 /** The NUMA node of the lcore's first CPU; PLX_NODE_ANY (-1) if unknown. Thread: any. */
 int plx_lcore_node(uint32_t id);
 
-/** The state of an lcore. The main lcore is RUNNING from init to fini. Thread: any. */
+/** The state of an lcore. The main lcore is RUNNING from init to fini, an adopted one until it
+ * leaves. Thread: any. */
 enum plx_lcore_state plx_lcore_state(uint32_t id);
 
 /** Run fn(arg) on worker lcore id.

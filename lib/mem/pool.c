@@ -2,6 +2,7 @@
 /* Pools of equal objects: creation and inspection. One allocation holds the pool, the stack (owned)
  * or the ring, the cache table and the spare links (shared), and the objects. Lcores allocate their
  * own caches. */
+#include "mem_internal.h"
 #include "mem_priv.h"
 
 #include <pthread.h>
@@ -198,6 +199,18 @@ void mem_pools_forget(void)
 			pool->object_count, pool->object_count - pool_available(pool));
 	LIST_INIT(&pools);
 	pthread_mutex_unlock(&list_lock);
+}
+
+bool mem_owner_is_missing(uint32_t lcore)
+{
+	const struct pool *pool;
+	bool missing = false;
+
+	pthread_mutex_lock(&list_lock);
+	LIST_FOREACH (pool, &pools, all)
+		missing |= pool->owner == lcore && pool_available(pool) < pool->object_count;
+	pthread_mutex_unlock(&list_lock);
+	return missing;
 }
 
 /* On the list, taken off it by an owner, spare, or in the ring. */

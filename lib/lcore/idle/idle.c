@@ -167,7 +167,7 @@ void plx_loop_expect(uint64_t time_ns)
 
 /* Setting and asking ------------------------------------------------------------------------- */
 
-static int check(const struct plx_idle_conf *conf)
+int idle_check(const struct plx_idle_conf *conf)
 {
 	if (conf->mode > PLX_IDLE_EVENT || conf->algorithm > PLX_IDLE_FIXED)
 		return plx_fail(EINVAL, "plx_idle_set: mode %d, algorithm %d: no such thing",
@@ -201,7 +201,7 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_set", id);
 	ASSERT_OWNER(id);
-	err = check(conf);
+	err = idle_check(conf);
 	if (err)
 		return err;
 	idle_apply(loop, conf);

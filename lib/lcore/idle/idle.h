@@ -145,6 +145,8 @@ struct idle {
 };
 
 /* Set a checked policy. */
+/* Return: 0; -EINVAL out of range. */
+int idle_check(const struct plx_idle_conf *conf);
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
 /* Call after the costs have changed. */
 void idle_costs_changed(struct idle *idle);

@@ -148,9 +148,11 @@ static int add_poller(struct fds *fds)
 		return 0;
 	fds->until_look = LOOK_TURNS;
 	err = plx_poller_add("descriptors", poll_fds, fds, &fds->poller);
-	if (err == 0)
-		plx_poller_set_arm(fds->poller, arm_fds);
-	return err;
+	if (err)
+		return err;
+	plx_poller_set_arm(fds->poller, arm_fds);
+	lcore_poller_keep(fds->poller);
+	return 0;
 }
 
 static int control(struct plx_fd *fd, int what, uint32_t events, const char *caller)
@@ -231,6 +233,14 @@ int fds_init(struct fds *fds, int eventfd)
 	fds->bell = (struct plx_watch){eventfd, NULL};
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
 	return fds->epoll < 0 ? -errno : add(&fds->set, &fds->bell, EPOLLIN | EPOLLET);
+}
+
+void fds_park(struct fds *fds)
+{
+	struct plx_fd *fd, *next;
+
+	LIST_FOREACH_SAFE (fd, &fds->list, link, next)
+		plx_fd_remove(fd);
 }
 
 void fds_fini(struct fds *fds)

@@ -33,6 +33,8 @@ struct pollers {
 /* Return: 0; -ENOMEM. */
 int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out);
 void pollers_fini(struct pollers *pollers);
+/* Remove those that no library keeps. */
+void pollers_park(struct pollers *pollers);
 
 /* Arm each poller. anyway: continue if one refuses. Return:
  * whether all were asked. Sets `unsure` of each one: whether it refused, cannot be asked, or asked
@@ -51,6 +53,7 @@ struct plx_poller {
 	struct pollers *owner;
 	bool unsure; /* could not be waited for when last asked */
 	bool told;   /* logged that it cannot be armed */
+	bool kept;   /* by pollers_park */
 	plx_poller_arm_fn arm;
 	plx_poller_leave_fn leave; /* NULL: nothing */
 	uint64_t looked_busy;      /* idle_watch.c: busy_calls at its last check */
@@ -188,6 +191,8 @@ struct fds {
 /* Return: 0; -errno: call fds_fini. */
 int fds_init(struct fds *fds, int eventfd);
 void fds_fini(struct fds *fds);
+/* Remove the program's descriptors. */
+void fds_park(struct fds *fds);
 /* Block until there are events, for wait_ns. Return: their number; 0: the time is over; -1: a
  * signal handler ran. */
 int fds_wait(struct fds *fds, uint64_t wait_ns);
@@ -220,6 +225,10 @@ struct loop_counts {
 /* Call on that lcore. Return: NULL, with errno: no memory for loop_bytes, or no descriptor. */
 struct loop *loop_create(uint32_t lcore_id, int eventfd);
 void loop_destroy(struct loop *loop);
+/* Its thread leaves: stop or remove what its users have in it. */
+void loop_park(struct loop *loop);
+/* The calling thread continues with a parked one. */
+void loop_begin_again(struct loop *loop);
 size_t loop_bytes(void);
 /* In the child of a fork: no more turns, and nothing more in this one. */
 void loop_end_turns(struct loop *loop);

@@ -349,6 +349,32 @@ void loop_destroy(struct loop *loop)
 	munmap(loop, loop_bytes());
 }
 
+/* Also removes what waits for room in lanes. */
+static void cancel_tasks(struct loop *loop)
+{
+	tasks_fini(&loop->tasks);
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (loop->out[id])
+			tasks_fini(&loop->out[id]->waiting);
+	}
+}
+
+void loop_park(struct loop *loop)
+{
+	wheel_fini(&loop->wheel);
+	cancel_tasks(loop);
+	fds_park(&loop->fds);
+	pollers_park(&loop->pollers);
+}
+
+void loop_begin_again(struct loop *loop)
+{
+	loop->turn_tsc = 0;
+	loop->idle.watch = (struct idle_watch){0};
+	loop->idle.note = (struct cpu_note){0};
+	atomic_store_explicit(&loop->quit, false, memory_order_relaxed); /* as has_quit */
+}
+
 /* A callback may fork, and the child return from it: the child must run no more timers, tasks,
  * descriptors or pollers in this turn, and no other turn. */
 void loop_end_turns(struct loop *loop)
@@ -357,11 +383,7 @@ void loop_end_turns(struct loop *loop)
 	loop->fds.next = loop->fds.count;
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
-	tasks_fini(&loop->tasks);
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		if (loop->out[id])
-			tasks_fini(&loop->out[id]->waiting);
-	}
+	cancel_tasks(loop);
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
 		loop->pollers.list[i]->removed = true;
 }

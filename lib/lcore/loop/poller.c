@@ -113,6 +113,18 @@ void plx_poller_remove(struct plx_poller *poller)
 		pollers_compact(poller->owner);
 }
 
+void lcore_poller_keep(struct plx_poller *poller)
+{
+	poller->kept = true;
+}
+
+void pollers_park(struct pollers *pollers)
+{
+	for (uint32_t i = 0; i < pollers->count; i++)
+		pollers->list[i]->removed |= !pollers->list[i]->kept;
+	pollers_compact(pollers);
+}
+
 void pollers_fini(struct pollers *pollers)
 {
 	for (uint32_t i = 0; i < pollers->count; i++)

@@ -7,21 +7,25 @@ static struct plx_lcore_place places[] = {
 	{0, {{1 << 0}}}, {1, {{1 << 1}}}, {2, {{1 << 2}}}, {3, {{1 << 3}}}, {8, {{1 << 8}}}};
 static const struct plx_lcore_map map = {PLX_ARRAY_LEN(places), places};
 
+static struct plx_idle_conf others;
+
 static int parse(const char *text, struct plx_idle_conf *idle)
 {
 	struct eal_claims claims = {0};
 
+	others = (struct plx_idle_conf){0};
 	plx_cpuset_add(&claims.contested, 1);
 	memset(idle, 0, PLX_ARRAY_LEN(places) * sizeof(*idle));
-	return eal_idle_value(&(struct plx_eal_conf){.idle = text}, &map, &claims, idle);
+	return eal_idle_value(&(struct plx_eal_conf){.idle = text}, &map, &claims, idle, &others);
 }
 
-/* A letter per lcore's mode: a, p or e. */
+/* A letter per lcore's mode, and one for threads that are adopted: a, p or e. */
 static void expect(const char *text, const char *modes)
 {
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
 	assert_works(parse(text, idle));
+	assert_int_equal("ape"[others.mode], modes[PLX_ARRAY_LEN(places)]);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(places); i++) {
 		assert_int_equal("ape"[idle[i].mode], modes[i]);
 		assert_int_equal(idle[i].crowded, i == 1);
@@ -30,14 +34,14 @@ static void expect(const char *text, const char *modes)
 
 PLX_TEST(each_lcore_has_its_idle_policy)
 {
-	expect(NULL, "aaaaa");
-	expect("poll", "ppppp");
-	expect("0:poll", "paaaa");
-	expect("0:poll,1-3:event", "peeea");
-	expect("0:poll,event", "peeee");
-	expect("event,0:poll", "peeee");
-	expect("0,2,8:poll,event", "pepep");
-	expect("0-3:adaptive:eco:20%,8:poll", "aaaap");
+	expect(NULL, "aaaaaa");
+	expect("poll", "pppppp");
+	expect("0:poll", "paaaaa");
+	expect("0:poll,1-3:event", "peeeaa");
+	expect("0:poll,event", "peeeee");
+	expect("event,0:poll", "peeeee");
+	expect("0,2,8:poll,event", "pepepe");
+	expect("0-3:adaptive:eco:20%,8:poll", "aaaapa");
 }
 
 PLX_TEST(parameters_of_idle_policies_are_read)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads of the program as lcores. A thread that leaves parks its lcore: loop, lanes and what
+ * other libraries have on that lcore stay, so that nobody who sends to it or counts it needs to
+ * know. The next thread continues with it once every buffer of its pools is back. An lcore without
+ * a thread runs nothing, as a worker that nobody has launched. */
+#include "lcore_priv.h"
+#include "mem_internal.h"
+
+#include <sys/prctl.h>
+
+/* Turns in which a thread that leaves takes messages that have arrived. */
+#define LEAVE_TURNS_MAX 1024
+
+/* Which threads are lcores; also taken by plx_lcores_init and _fini. */
+pthread_mutex_t lcore_set_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct lcore_leave_hook *hooks;
+
+void lcore_leave_hook_add(struct lcore_leave_hook *hook)
+{
+	hook->next = hooks;
+	hooks = hook;
+}
+
+/* Choosing an lcore -------------------------------------------------------------------------- */
+
+/* Under the lock. Return: whether no thread runs it, and none holds a buffer of its pools. */
+static bool is_free(const struct lcore *lcore)
+{
+	/* P2 <- P1: what the thread that left it wrote. */
+	return atomic_load_explicit(&lcore->state, memory_order_acquire) == LCORE_PARKED &&
+	       !mem_owner_is_missing(lcore->id);
+}
+
+/* A CPU of the process' list comes first, also that of a worker which was never launched. */
+static uint32_t choose(void)
+{
+	uint32_t unpinned = PLX_LCORE_NONE, unused = PLX_LCORE_NONE;
+
+	for (uint32_t id = PLX_LCORE_MAX; id-- > 0;) {
+		struct lcore *lcore = lcore_get(id);
+
+		if (!lcore)
+			unused = id;
+		else if (!plx_cpuset_count(&lcore->cpus))
+			unpinned = is_free(lcore) ? id : unpinned;
+		else if (is_free(lcore) || lcore_retire(lcore))
+			return id;
+	}
+	return unpinned != PLX_LCORE_NONE ? unpinned : unused;
+}
+
+/* Adopting ----------------------------------------------------------------------------------- */
+
+static int continue_with(struct lcore *lcore)
+{
+	struct loop *loop = lcore_loop(lcore->id);
+	int rc = lcore_pin(lcore);
+
+	if (rc)
+		return rc;
+	loop_begin_again(loop);
+	lcore_become(loop, lcore->id);
+	return 0;
+}
+
+/* Under the lock. */
+static int adopt(uint32_t id)
+{
+	unsigned long slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
+	struct plx_cpuset cpus;
+	struct lcore *lcore;
+	int rc = plx_topo_pinned(lcore_topo, &cpus);
+
+	rc = rc ?: lcore_get(id) ? continue_with(lcore_get(id)) : lcore_create(id);
+	if (rc)
+		return rc;
+	lcore = lcore_get(id);
+	lcore->slack_ns = slack_ns;
+	lcore->old_cpus = cpus;
+	lcore_unpin(lcore);
+	plx_idle_set(id, &lcore_adopted_idle); /* cannot fail: it was checked */
+	atomic_store_explicit(&lcore->state, PLX_LCORE_RUNNING, memory_order_relaxed);
+	return 0;
+}
+
+static int adopt_any(void)
+{
+	uint32_t id;
+
+	if (!plx_lcore_count())
+		return plx_fail(ENOENT,
+				"plx_lcore_adopt: Pollux is not up; call plx_eal_init first");
+	id = choose();
+	if (id == PLX_LCORE_NONE)
+		return plx_fail(
+			ENOSPC,
+			"plx_lcore_adopt: there are %d lcores, running or with buffers that "
+			"were not returned; let some leave, or return the buffers",
+			PLX_LCORE_MAX);
+	return adopt(id);
+}
+
+int plx_lcore_adopt(void)
+{
+	int rc;
+
+	if (plx_is_forked())
+		return plx_fail_forked("plx_lcore_adopt");
+	if (loop_self)
+		return plx_fail(EALREADY, "plx_lcore_adopt: this thread is lcore %u already",
+				plx_lcore_id());
+	pthread_mutex_lock(&lcore_set_lock);
+	rc = adopt_any();
+	pthread_mutex_unlock(&lcore_set_lock);
+	return rc;
+}
+
+/* Leaving ------------------------------------------------------------------------------------ */
+
+static int check_may_leave(const char *what)
+{
+	int rc = plx_check_outside(what);
+
+	if (rc == 0 && plx_lcore_is_worker(plx_lcore_id()))
+		rc = plx_fail(EPERM,
+			      "%s: lcore %u is a worker that plx_eal_init has started; return from "
+			      "the function that was launched",
+			      what, plx_lcore_id());
+	return rc;
+}
+
+/* What was sent to it before, such as replies to its calls, must not wait for the next thread. */
+static void take_messages(void)
+{
+	for (unsigned turns = 0; turns < LEAVE_TURNS_MAX && messages_wait(loop_self); turns++)
+		plx_loop_turn();
+}
+
+int plx_lcore_leave(void)
+{
+	struct lcore *lcore;
+	int rc = check_may_leave("plx_lcore_leave");
+
+	if (rc)
+		return rc;
+	lcore = lcore_get(plx_lcore_id());
+	for (struct lcore_leave_hook *hook = hooks; hook; hook = hook->next)
+		hook->fn();
+	take_messages();
+	pthread_mutex_lock(&lcore_set_lock);
+	lcore_leave(lcore);
+	pthread_mutex_unlock(&lcore_set_lock);
+	return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads of the program that become lcores, and leave. */
+#include "lcores.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+
+static intptr_t on_thread(void *(*fn)(void *arg), void *arg)
+{
+	return (intptr_t)run_in_thread(fn, arg);
+}
+
+/* The id, after which the thread leaves; or an error. */
+static void *adopt_and_leave(void *arg)
+{
+	int rc = plx_lcore_adopt();
+	intptr_t id = plx_lcore_id();
+
+	if (rc == 0)
+		rc = plx_lcore_leave();
+	return (void *)(rc ? rc : id);
+}
+
+ONE_LCORE(a_thread_becomes_an_lcore_and_leaves)
+{
+	assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
+	assert_int_equal(plx_lcore_count(), 2);
+	assert_int_equal(plx_lcore_state(1), PLX_LCORE_OFF);
+	assert_int_equal(plx_lcore_cpu(1), PLX_CPU_MAX);
+	assert_false(plx_lcore_is_worker(1));
+}
+
+ONE_LCORE(an_id_is_used_again)
+{
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
+	assert_int_equal(plx_lcore_count(), 2);
+}
+
+static cpu_set_t cpus_now(void)
+{
+	cpu_set_t set;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	return set;
+}
+
+static void *check_cpus(void *arg)
+{
+	const cpu_set_t *of_process = arg;
+	cpu_set_t inherited = cpus_now(), adopted, left;
+
+	assert_works(plx_lcore_adopt());
+	adopted = cpus_now();
+	assert_works(plx_lcore_leave());
+	left = cpus_now();
+	assert_int_equal(CPU_COUNT(&inherited), 1); /* of the main lcore */
+	assert_true(CPU_EQUAL(&adopted, of_process));
+	assert_true(CPU_EQUAL(&left, &inherited));
+	return NULL;
+}
+
+PLX_TEST(an_adopted_thread_does_not_share_the_cpu_of_the_lcore_that_started_it)
+{
+	cpu_set_t before = cpus_now();
+
+	lcores_up(1);
+	on_thread(check_cpus, &before);
+	lcores_down();
+}
+
+static void *report_cpu(void *arg)
+{
+	intptr_t id;
+
+	assert_works(plx_lcore_adopt());
+	id = plx_lcore_id();
+	assert_int_equal(plx_lcore_cpu((uint32_t)id), sched_getcpu());
+	assert_fails(plx_lcore_adopt(), -EALREADY, "this thread is lcore 10 already");
+	assert_works(plx_lcore_leave());
+	return (void *)id;
+}
+
+TWO_LCORES(a_worker_that_was_never_launched_gives_its_cpu)
+{
+	assert_int_equal(on_thread(report_cpu, NULL), 10);
+	assert_false(plx_lcore_is_worker(10));
+	assert_fails(plx_lcore_launch(10, turns_until_idle, NULL), -EINVAL,
+		     "lcore 10 is a thread of the program");
+	assert_int_equal(on_thread(report_cpu, NULL), 10);
+}
+
+TWO_LCORES(a_worker_that_was_launched_keeps_its_cpu)
+{
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 0);
+	assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 0);
+}
+
+static int leave_on_worker(void *arg)
+{
+	return plx_lcore_leave();
+}
+
+TWO_LCORES(workers_do_not_leave)
+{
+	assert_int_equal(run_on(10, leave_on_worker, NULL), -EPERM);
+}
+
+static void leave_in_callback(void *arg)
+{
+	*(int *)arg = plx_lcore_leave();
+	plx_loop_quit();
+}
+
+ONE_LCORE(a_callback_does_not_leave)
+{
+	int rc = 0;
+
+	assert_int_equal(plx_lcore_send(0, leave_in_callback, &rc), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_int_equal(rc, -EBUSY);
+}
+
+PLX_TEST(there_is_nothing_to_join_before_init)
+{
+	assert_fails(plx_lcore_adopt(), -ENOENT, "plx_lcore_adopt: Pollux is not up");
+	assert_fails(plx_lcore_leave(), -ENOENT, NOT_UP("plx_lcore_leave"));
+}
+
+/* Messages ----------------------------------------------------------------------------------- */
+
+static void count(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+struct exchange {
+	sem_t adopted, sent;
+	unsigned received;
+	uint32_t id;
+};
+
+static void *receive(void *arg)
+{
+	struct exchange *exchange = arg;
+
+	assert_works(plx_lcore_adopt());
+	exchange->id = plx_lcore_id();
+	sem_post(&exchange->adopted);
+	sem_wait(&exchange->sent);
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(what_was_sent_before_is_received_before_the_thread_leaves)
+{
+	struct exchange exchange = {0};
+	pthread_t thread;
+
+	sem_init(&exchange.adopted, 0, 0);
+	sem_init(&exchange.sent, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, receive, &exchange), 0);
+	sem_wait(&exchange.adopted);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(plx_lcore_send(exchange.id, count, &exchange.received), 0);
+	sem_post(&exchange.sent);
+	pthread_join(thread, NULL);
+	assert_int_equal(exchange.received, 100);
+}
+
+/* What stays behind -------------------------------------------------------------------------- */
+
+static int forbidden_poll(void *arg, uint64_t now_ns)
+{
+	fail();
+	return 0;
+}
+
+static void forbidden_timer(struct plx_timer *timer, void *arg)
+{
+	fail();
+}
+
+static void forbidden_task(struct plx_task *task, void *arg)
+{
+	fail();
+}
+
+static void forbidden_fd(int fd, uint32_t events, void *arg)
+{
+	fail();
+}
+
+struct things {
+	int pipe[2];
+	struct plx_timer timer;
+	struct plx_task task;
+};
+
+static void *leave_things(void *arg)
+{
+	struct things *things = arg;
+
+	assert_works(plx_lcore_adopt());
+	plx_timer_init(&things->timer, forbidden_timer, NULL);
+	plx_timer_start(&things->timer, 1);
+	assert_works(plx_lcore_leave());
+	assert_works(plx_lcore_adopt());
+	assert_works(plx_poller_add("forbidden", forbidden_poll, NULL, NULL));
+	plx_task_init(&things->task, forbidden_task, NULL);
+	plx_task_schedule(&things->task);
+	assert_works(
+		plx_fd_add(things->pipe[0], EPOLLIN, forbidden_fd, NULL, &(struct plx_fd *){0}));
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+static void *turn_often(void *arg)
+{
+	assert_works(plx_lcore_adopt());
+	for (unsigned i = 0; i < 200; i++)
+		plx_loop_turn();
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(timers_tasks_pollers_and_descriptors_end_with_the_thread)
+{
+	struct things things;
+
+	assert_int_equal(pipe(things.pipe), 0);
+	assert_int_equal(write(things.pipe[1], "x", 1), 1);
+	on_thread(leave_things, &things);
+	memset(&things.timer, 0xee, sizeof(things.timer));
+	memset(&things.task, 0xee, sizeof(things.task));
+	close(things.pipe[0]);
+	close(things.pipe[1]);
+	on_thread(turn_often, NULL);
+}
+
+static void *leave_buffer(void *arg)
+{
+	const struct plx_pool_attr attr = {
+		.name = "adopted", .object_count = 4, .object_bytes = 64, .owner = 1};
+	struct plx_pool **pool_out = arg;
+
+	assert_works(plx_lcore_adopt());
+	assert_int_equal(plx_lcore_id(), 1);
+	assert_works(plx_pool_create(&attr, pool_out));
+	pool_out[1] = plx_pool_get(*pool_out);
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(an_id_waits_for_the_buffers_of_its_pools)
+{
+	struct plx_pool *pool[2];
+
+	on_thread(leave_buffer, pool);
+	assert_int_equal(on_thread(adopt_and_leave, NULL), 2);
+	plx_pool_put(pool[0], pool[1]);
+	assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
+	assert_int_equal(plx_pool_destroy(pool[0]), 0);
+}
+
+/* Many, and ends ----------------------------------------------------------------------------- */
+
+#define THREADS 16
+
+static void *come_and_leave(void *arg)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		assert_works(plx_lcore_adopt());
+		PLX_LCORE_FOREACH (id)
+			plx_lcore_send(id, count, arg);
+		plx_loop_turn();
+		assert_works(plx_lcore_leave());
+	}
+	return NULL;
+}
+
+/* Messages may come to an lcore that has left: its next thread gets them. */
+TWO_LCORES(sixteen_threads_come_and_leave_at_once)
+{
+	unsigned received[THREADS] = {0};
+	pthread_t threads[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_leave, &received[i]),
+				 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(plx_lcore_count() <= THREADS + 2);
+}
+
+static void *wait_for_stop(void *arg)
+{
+	assert_works(plx_lcore_adopt());
+	sem_post(arg);
+	assert_int_equal(plx_loop_run(), 0);
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(fini_stops_adopted_threads_and_waits_for_them)
+{
+	pthread_t thread;
+	sem_t adopted;
+
+	sem_init(&adopted, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_stop, &adopted), 0);
+	sem_wait(&adopted);
+	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
+	pthread_join(thread, NULL);
+	assert_works(plx_lcores_init(&lcores.conf)); /* for the fixture */
+}
+
+static void *wait_for_gate(void *arg)
+{
+	struct exchange *exchange = arg;
+
+	assert_works(plx_lcore_adopt());
+	sem_post(&exchange->adopted);
+	sem_wait(&exchange->sent);
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(fini_names_an_adopted_thread_that_does_not_leave)
+{
+	struct exchange exchange = {0};
+	pthread_t thread;
+
+	sem_init(&exchange.adopted, 0, 0);
+	sem_init(&exchange.sent, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_gate, &exchange), 0);
+	sem_wait(&exchange.adopted);
+	assert_fails(plx_lcores_fini(PLX_NS_PER_MS), -ETIMEDOUT,
+		     "lcore 1 (not pinned) is still a thread of the program");
+	sem_post(&exchange.sent);
+	pthread_join(thread, NULL);
+}
+
+static void *end_all(void *arg)
+{
+	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
+	return NULL;
+}
+
+TWO_LCORES(the_main_lcore_may_leave_and_another_thread_ends_the_lcores)
+{
+	assert_works(plx_lcore_leave());
+	assert_int_equal(plx_lcore_main(), PLX_LCORE_NONE);
+	assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
+	on_thread(end_all, NULL);
+	assert_int_equal(plx_lcore_count(), 0);
+	assert_works(plx_lcores_init(&lcores.conf)); /* for the fixture */
+}
+
+PLX_TEST_MAIN()
