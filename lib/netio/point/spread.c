@@ -16,7 +16,7 @@
 
 /* The socket's part on one lcore. */
 struct part {
-	struct acceptor *acceptor; /* NULL: no such lcore */
+	struct acceptor *acceptor; /* NULL: a later lcore, or none */
 	struct plx_signal close, release;
 	uint64_t placed; /* connections that the listener placed there; not round-robin */
 	_Atomic uint64_t opened, ended;
@@ -176,7 +176,8 @@ static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer
 		uint64_t load = load_of(part, settled) * PLX_LCORE_MAX +
 				(id - spread->last - 1) % PLX_LCORE_MAX;
 
-		if (load < least && (part->acceptor == own || plx_loop_is_running(id))) {
+		if (load < least && part->acceptor &&
+		    (part->acceptor == own || plx_loop_is_running(id))) {
 			least = load;
 			best = id;
 		}
@@ -195,6 +196,10 @@ void spread_listen(struct acceptor *own, struct plx_listen_attr *attr)
 								    : PLX_SPREAD_CALLBACK;
 	attr->place = place;
 	attr->place_arg = own;
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (own->spread->parts[id].acceptor)
+			attr->lcores[id / 64] |= UINT64_C(1) << id % 64;
+	}
 }
 
 static struct acceptor *copy(const struct acceptor *own, size_t bytes, uint32_t id)

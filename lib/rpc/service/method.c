@@ -69,8 +69,8 @@ int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
 		.version = service->methods[i].what.version,
 		.name = service->methods[i].what.name,
 	};
-	PLX_LCORE_FOREACH (id) {
-		const struct method_local *local = service->local[id]->methods;
+	for (uint32_t part = 0; part < service->part_count; part++) {
+		const struct method_local *local = service->parts[part].methods;
 
 		if (!local)
 			continue;

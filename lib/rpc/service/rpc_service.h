@@ -131,9 +131,14 @@ struct plx_rpc_service {
 	uint32_t chains[METHOD_CHAINS]; /* by id and version: index + 1 of the first; 0: none */
 	PLX_ATOMIC(bool) draining;
 	PLX_ATOMIC(uint32_t) refs; /* lcores that have not ended it, and the creator */
-	struct service_local *local[PLX_LCORE_MAX]; /* in parts */
+	struct service_local *local[PLX_LCORE_MAX]; /* in parts; NULL: a later lcore, or none */
+	uint32_t part_count;
 	struct service_local parts[];
 };
+
+#define FOREACH_PART(local, service)                         \
+	for (struct service_local *local = (service)->parts; \
+	     local < (service)->parts + (service)->part_count; local++)
 
 /* A message with records that wait for a turn. */
 struct backlog {

@@ -93,22 +93,35 @@ static void on_stop(struct plx_signal *signal, uint64_t fires, void *arg)
 	service_end_if_idle(local);
 }
 
-static void init_parts(struct plx_rpc_service *service)
+static void init_part(struct service_local *local, struct plx_rpc_service *service, uint32_t id,
+		      uintptr_t number)
 {
-	struct service_local *local = service->parts;
-	uintptr_t number = 0; /* one for all */
+	*local = (struct service_local){.service = service, .lcore = id};
+	request_list_init(&local->duplicates, duplicate_on_timer, local);
+	request_list_init(&local->orphans, orphans_on_timer, local);
+	plx_task_init(&local->notify, orphans_notify, local);
+	plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
+	plx_signal_init(&local->drain, id, on_stop, local);
+	plx_signal_init(&local->end, id, on_stop, local);
+	service->local[id] = local;
+}
 
-	PLX_LCORE_FOREACH (id) {
-		*local = (struct service_local){.service = service, .lcore = id};
-		request_list_init(&local->duplicates, duplicate_on_timer, local);
-		request_list_init(&local->orphans, orphans_on_timer, local);
-		plx_task_init(&local->notify, orphans_notify, local);
-		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
-		number = local->acceptor.number;
-		plx_signal_init(&local->drain, id, on_stop, local);
-		plx_signal_init(&local->end, id, on_stop, local);
-		service->local[id] = local++;
-	}
+/* Their acceptors have one number. */
+static void init_parts(struct plx_rpc_service *service, const uint32_t *ids)
+{
+	for (uint32_t i = 0; i < service->part_count; i++)
+		init_part(&service->parts[i], service, ids[i],
+			  i ? service->parts[0].acceptor.number : 0);
+}
+
+/* Other threads may become lcores meanwhile. Return: their number. */
+static uint32_t lcores_now(uint32_t ids[PLX_LCORE_MAX])
+{
+	uint32_t count = 0;
+
+	PLX_LCORE_FOREACH (id)
+		ids[count++] = id;
+	return count;
 }
 
 int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
@@ -116,6 +129,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 {
 	struct plx_rpc_service_attr checked;
 	struct plx_rpc_service *service;
+	uint32_t ids[PLX_LCORE_MAX], count = lcores_now(ids);
 	int rc = check_attr(attr, &checked);
 
 	if (rc)
@@ -125,7 +139,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	/* On the heap: a part whose lcore never turns again outlives plx_mem_fini, and its acceptor
 	 * is still listed. */
 	service = aligned_alloc(PLX_CACHE_LINE,
-				sizeof(*service) + plx_lcore_count() * sizeof(service->parts[0]));
+				sizeof(*service) + count * sizeof(service->parts[0]));
 	if (!service)
 		return plx_fail(ENOMEM, "out of memory");
 	*service = (struct plx_rpc_service){
@@ -133,7 +147,8 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 		.self_test_remote = selftest_is_remote || (attr && attr->self_test_rate),
 		.lcore = plx_lcore_id(),
 		.created_ns = plx_now_ns(),
-		.refs = 1 + plx_lcore_count(),
+		.refs = 1 + count,
+		.part_count = count,
 		.identity = plx_random_id(),
 		.multiplier = plx_random_id() | 1,
 		.chain_count = checked.open_total < CHAINS_MAX ? checked.open_total : CHAINS_MAX,
@@ -143,7 +158,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 		free(service);
 		return -ENOMEM;
 	}
-	init_parts(service);
+	init_parts(service, ids);
 	*service_out = service;
 	return 0;
 }
@@ -152,20 +167,34 @@ int service_freeze(struct plx_rpc_service *service)
 {
 	if (service->attr.self_test_rate != PLX_NONE && selftest_add(service) != 0)
 		return -ENOMEM;
-	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = service->local[id];
+	FOREACH_PART(local, service)
+	{
 		size_t bytes = (service->method_count + 1) * sizeof(*local->methods);
 
 		/* An earlier attempt may have failed, and methods were added since. */
 		plx_mem_free(local->methods);
 		free(local->open_by_call);
-		local->methods = plx_mem_alloc(bytes, 0, plx_lcore_node(id), NULL);
+		local->methods = plx_mem_alloc(bytes, 0, plx_lcore_node(local->lcore), NULL);
 		local->open_by_call = calloc(service->chain_count, sizeof(*local->open_by_call));
 		if (!local->methods || !local->open_by_call)
 			return -ENOMEM;
 	}
 	service->listens = true;
 	return 0;
+}
+
+/* Threads that become lcores later have no part of the service. */
+static void name_lcores(const struct plx_rpc_service *service, struct plx_listen_attr *attr)
+{
+	for (uint32_t word = 0; word < PLX_ARRAY_LEN(attr->lcores); word++) {
+		if (attr->lcores[word])
+			return;
+	}
+	for (uint32_t i = 0; i < service->part_count; i++) {
+		uint32_t id = service->parts[i].lcore;
+
+		attr->lcores[id / 64] |= UINT64_C(1) << id % 64;
+	}
 }
 
 int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
@@ -184,6 +213,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	if (rc)
 		return rc;
 	peer_describe_link(service, &attr.link);
+	name_lcores(service, &attr);
 	rc = plx_acceptor_listen(&service->local[service->lcore]->acceptor, address, &attr,
 				 &service->listeners[service->listener_count]);
 	if (rc == 0)
@@ -201,8 +231,8 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 			   struct plx_rpc_service_stats *stats_out)
 {
 	*stats_out = (struct plx_rpc_service_stats){0};
-	PLX_LCORE_FOREACH (id) {
-		const struct served *counts = &service->local[id]->counts;
+	for (uint32_t i = 0; i < service->part_count; i++) {
+		const struct served *counts = &service->parts[i].counts;
 
 		stats_out->clients += (uint32_t)counter_get(&counts->clients);
 		stats_out->open += (uint32_t)counter_get(&counts->open);
@@ -235,8 +265,8 @@ void plx_rpc_service_drain(struct plx_rpc_service *service)
 	close_listeners(service);
 	/* Relaxed: the signals order it. */
 	plx_atomic_store(&service->draining, true, PLX_RELAXED);
-	PLX_LCORE_FOREACH (id)
-		plx_signal_fire(&service->local[id]->drain);
+	FOREACH_PART(local, service)
+	plx_signal_fire(&local->drain);
 }
 
 bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
@@ -256,7 +286,7 @@ static bool is_drained_here(void *arg)
 
 	if (service->lcore == plx_lcore_id())
 		return plx_rpc_service_is_drained(service);
-	return local->draining && is_idle(local);
+	return !local || (local->draining && is_idle(local));
 }
 
 static void unhold(struct plx_rpc_service **held)
@@ -293,11 +323,11 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 		return;
 	ASSERT_OWNER(service->lcore);
 	close_listeners(service);
-	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = service->local[id];
-
-		if (id == plx_lcore_id() || (plx_lcore_id() == plx_lcore_main() &&
-					     plx_lcore_state(id) != PLX_LCORE_RUNNING))
+	FOREACH_PART(local, service)
+	{
+		if (local->lcore == plx_lcore_id() ||
+		    (plx_lcore_id() == plx_lcore_main() &&
+		     plx_lcore_state(local->lcore) != PLX_LCORE_RUNNING))
 			on_stop(&local->end, 1, local);
 		else
 			plx_signal_fire(&local->end);
