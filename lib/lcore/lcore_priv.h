@@ -39,7 +39,7 @@ struct lcore {
 	plx_lcore_fn fn;
 	void *arg;
 	/* Relaxed: they guard no other data. */
-	_Atomic bool worker;   /* it has a thread of its own */
+	_Atomic bool worker;   /* plx_lcores_init has started its thread */
 	_Atomic bool launched; /* ever */
 	/* What a thread of the program had before it became the lcore. */
 	unsigned long slack_ns;

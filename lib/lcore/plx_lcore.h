@@ -68,7 +68,7 @@ int plx_lcore_adopt(void);
 /** Make the calling thread an ordinary thread again, with the CPUs that it had. Links and listeners
  * of the lcore close in order, for up to 0.5 s; then they are aborted. Callbacks run meanwhile. Its
  * timers and tasks stop; its pollers and descriptors are removed. Destroy sockets, clients and
- * services of the lcore before, and let no other thread send to it any more: messages to it wait
+ * services of the lcore before, and stop sending to it from other threads: messages to it wait
  * for the next thread with that id. The main lcore may leave, too: then plx_eal_fini is called on
  * a thread that is not an lcore.
  * Thread: an adopted lcore, or the main one.

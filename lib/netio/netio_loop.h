@@ -25,7 +25,10 @@ struct netio_eventloop {
 	PLX_ATOMIC(bool) running;
 	PLX_ATOMIC(bool) terminated;
 	bool draining;
-	bool ending; /* by netio_fini */
+	bool ending;                  /* by netio_fini */
+	bool on_stack;                /* it, or an object of it */
+	bool quiet;                   /* calls no timers, signals and descriptors of the program */
+	struct netio_eventloop *next; /* of its thread */
 	struct {
 		struct netio_connection *lh_first; /* a list of <sys/queue.h> */
 	} connections;
@@ -35,14 +38,16 @@ struct netio_context {
 	struct netio_eventloop evloop;
 };
 
-/** Set up a context and its event loop. The calling thread must run it.
- * If the thread is an lcore (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If the
- * process has no lcores, the thread becomes one, pinned to a CPU, until netio_fini. Its EAL
- * options are the words of the environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll
- * ...).
+/** Set up a context and its event loop. The calling thread must run it. Threads set up and end
+ * their contexts in any order.
+ * If the thread is an lcore (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If not, it
+ * becomes one until netio_fini: the first such thread starts Pollux with the EAL options in the
+ * environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll ...); the next ones call
+ * plx_lcore_adopt, and get the further CPUs of -l, if any. The last netio_fini ends Pollux.
  * Set evloop.cb_init afterwards. ctx must not be set up yet. Do not call this between two calls of
  * getopt.
- * Return: 0; -EINVAL an option; -ENOENT this thread is none of the lcores; or as plx_eal_init. */
+ * Thread: any.
+ * Return: 0; -EINVAL an option; or as plx_eal_init or plx_lcore_adopt. */
 int netio_init(struct netio_context *ctx);
 
 /** netio_init with the program's own defaults: NETIO_OPTIONS overrides conf (plx_eal.h), and
@@ -53,11 +58,12 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
  * may run while this waits for connections to close. Remaining sockets end as by their own _fini,
  * which may still be called, and none can be set up. A program with plx_eal_init calls this before
  * plx_eal_fini. Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do.
- * If the process exits without this, its peers see it as a crash. Accepts a context that is zeroed
- * or whose set-up failed.
- * Return: 0; -EPERM another thread's, -EBUSY in a callback of this lcore: nothing was done;
- * -ETIMEDOUT a peer did not take all in that time, and the rest is lost, or an lcore has not ended:
- * a second call then tries again. */
+ * If the thread ends without this, or calls exit or returns from main outside its callbacks, the
+ * same is done for at most 1 s, without callbacks; unless the context, a socket, a timer or a
+ * signal of it is on the stack. Other threads' connections look like a crash then. Accepts a
+ * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's, -EBUSY in a
+ * callback of this lcore: nothing was done; -ETIMEDOUT a peer did not take all in that time, and
+ * the rest is lost, or an lcore has not ended: a second call then tries again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */
@@ -152,6 +158,7 @@ struct netio_fd {
 	void (*cb)(int fd, uint32_t events, void *data); /**< events: of epoll(7) */
 	void *data;
 	/* Private. */
+	struct netio_eventloop *evloop;
 	struct plx_fd *watch;
 };
 

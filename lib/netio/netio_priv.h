@@ -2,7 +2,8 @@
 /* Internal to NetIO. The files:
  *
  *   loop/eventloop.c   the event loop, and checks of all functions
- *   loop/process.c     lcores for a process without any
+ *   loop/process.c     lcores for threads that are none
+ *   loop/exit.c        threads and processes that end without netio_fini
  *   loop/callbacks.c   signals, timers and descriptors of a loop
  *   point/             sending and listening sockets: point.h
  *   push/              push sockets: push.h
@@ -46,11 +47,22 @@ int netio_check_enum(const char *name, unsigned value, unsigned count, const cha
 int netio_fail_closed(void);
 /* Format a user's "host:port". what: the caller, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
-/* Create lcores in a process without any; conf: may be NULL. Return: 0; -ENOENT lcores exist, but
- * this thread is not one; the error of plx_eal_init. process.c */
+/* process.c: make the calling thread an lcore, unless it is one. conf: for the first one; may be
+ * NULL. Return: 0; as plx_eal_init or plx_lcore_adopt. */
 int netio_process_enter(const struct plx_eal_conf *conf);
-/* Call once per netio_process_enter. On the thread that created the lcores, the last call ends
- * them. Return: 0; -ETIMEDOUT. */
+/* Call once per netio_process_enter. The last call of a thread undoes it, and that of the last
+ * thread ends the lcores. Return: 0; -ETIMEDOUT. */
 int netio_process_leave(void);
+
+/* End all sockets of the loop without loss. what: for the error text. Return: 0; -ETIMEDOUT,
+ * logged. */
+int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t timeout_ns);
+
+/* exit.c: the thread may end without netio_fini; it has called that. */
+#define NETIO_EXIT_NS PLX_NS_PER_S
+void netio_exit_watch(struct netio_eventloop *evloop);
+void netio_exit_forget(struct netio_eventloop *evloop);
+/* The loop uses that memory of the program. */
+void netio_exit_uses(struct netio_eventloop *evloop, const void *object);
 
 #endif

@@ -22,6 +22,8 @@ static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 	const struct netio_eventloop *evloop = signal->evloop;
 	struct netio_signal *called PLX_CLEANUP(stop_calling) = signal;
 
+	if (evloop->quiet)
+		return;
 	signal->called = &called;
 	signal->backlog += fires - (signal->backlog > 0); /* the fire for a backlog is no call */
 	for (unsigned i = 0; i < CALLS_TURN_MAX && called && signal->backlog > 0; i++) {
@@ -39,6 +41,7 @@ int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signa
 	*signal = (struct netio_signal){.evloop = evloop};
 	if (!evloop->ready)
 		return netio_check(evloop, "netio_signal_init");
+	netio_exit_uses(evloop, signal);
 	return netio_logged(plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal));
 }
 
@@ -60,7 +63,7 @@ static void on_expired(struct plx_timer *expired, void *arg)
 {
 	struct netio_timer *timer = arg;
 
-	if (timer->cb)
+	if (timer->cb && !timer->evloop->quiet)
 		timer->cb(timer->data);
 }
 
@@ -68,7 +71,10 @@ int netio_timer_init(struct netio_eventloop *evloop, struct netio_timer *timer)
 {
 	*timer = (struct netio_timer){.evloop = evloop};
 	plx_timer_init(&timer->timer, on_expired, timer);
-	return evloop->ready ? 0 : netio_check(evloop, "netio_timer_init");
+	if (!evloop->ready)
+		return netio_check(evloop, "netio_timer_init");
+	netio_exit_uses(evloop, timer);
+	return 0;
 }
 
 static int start(struct netio_timer *timer, unsigned long long count, uint64_t unit_ns)
@@ -114,7 +120,7 @@ static void on_events(int fd, uint32_t events, void *arg)
 {
 	struct netio_fd *watch = arg;
 
-	if (watch->cb)
+	if (watch->cb && !watch->evloop->quiet)
 		watch->cb(fd, events, watch->data);
 }
 
@@ -123,8 +129,10 @@ int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd
 	int rc = netio_check(evloop, "netio_fd_init");
 
 	watch->watch = NULL;
+	watch->evloop = evloop;
 	if (rc)
 		return rc;
+	netio_exit_uses(evloop, watch);
 	return netio_logged(plx_fd_add(fd, events, on_events, watch, &watch->watch));
 }
 

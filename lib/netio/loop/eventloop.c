@@ -129,6 +129,7 @@ static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
 	rc = netio_logged(netio_process_enter(conf));
 	if (rc)
 		return rc;
+	netio_exit_watch(evloop);
 	evloop->lcore_id = plx_lcore_id();
 	/* Cannot fail: the lcore is this one. */
 	plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
@@ -187,11 +188,30 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 	return netio_logged(rc);
 }
 
-/* Each step may be repeated: netio_process_leave may fail, and C++ callbacks may throw. */
-static int fini(struct netio_eventloop *evloop, const char *what)
+/* Each step may be repeated: C++ callbacks may throw. */
+int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t timeout_ns)
 {
 	uint64_t began_ns = plx_now_ns();
-	char lost[PLX_ADDRESS_MAX + 120];
+	int rc;
+
+	plx_signal_fini(&evloop->terminate);
+	evloop->ending = true;
+	connection_release_all(evloop);
+	acceptor_release_all(evloop);
+	rc = plx_loop_until(is_closed, evloop, timeout_ns); /* it takes turns of the loop */
+	if (rc != -ETIMEDOUT)
+		return 0;
+	return netio_fail(ETIMEDOUT,
+			  "%s: %s, and perhaps others, did not agree to close within %.1f s; what "
+			  "they had not taken is lost",
+			  what, plx_session_closing() ?: "another loop's peer",
+			  (double)(plx_now_ns() - began_ns) / 1e9);
+}
+
+/* Each step may be repeated: netio_process_leave may fail. */
+static int fini(struct netio_eventloop *evloop, const char *what)
+{
+	char lost[PLX_ADDRESS_MAX + 200];
 	int rc, closing;
 
 	if (!evloop->ready)
@@ -203,22 +223,13 @@ static int fini(struct netio_eventloop *evloop, const char *what)
 	rc = check_outside(evloop, what);
 	if (rc)
 		return rc;
-	plx_signal_fini(&evloop->terminate);
-	evloop->ending = true;
-	connection_release_all(evloop);
-	acceptor_release_all(evloop);
-	closing = plx_loop_until(is_closed, evloop, CLOSING_NS); /* it takes turns of the loop */
-	if (closing == -ETIMEDOUT) {
-		snprintf(lost, sizeof(lost),
-			 "%s, and perhaps others, did not agree to close within %.1f s; what they "
-			 "had not taken is lost",
-			 plx_session_closing() ?: "another loop's peer",
-			 (double)(plx_now_ns() - began_ns) / 1e9);
-		netio_fail(-closing, "%s: %s", what, lost);
-	}
+	closing = netio_close_all(evloop, what, CLOSING_NS);
+	snprintf(lost, sizeof(lost), "%s", plx_error());
 	rc = netio_logged(netio_process_leave());
 	evloop->ready = rc != 0;
-	return rc || closing != -ETIMEDOUT ? rc : plx_fail(-closing, "%s: %s", what, lost);
+	if (rc == 0)
+		netio_exit_forget(evloop);
+	return rc || !closing ? rc : plx_fail(-closing, "%s", lost);
 }
 
 int netio_eventloop_fini(struct netio_eventloop *evloop)

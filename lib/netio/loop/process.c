@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Create lcores in a process without any: the thread in main() that calls netio_init becomes an
- * lcore, and all of this runs on it. There is no exit handler: the kernel frees everything. */
+/* Lcores for threads that are none. The first one that calls netio_init starts Pollux, and is the
+ * main lcore; others are adopted. The last one that calls netio_fini ends it. */
 #include "netio_priv.h"
 #include "plx_eal.h"
 
 #include <getopt.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ENVIRONMENT "NETIO_OPTIONS"
 #define WORDS_MAX   64
 #define BLANKS      " \t\n"
-
-static unsigned entered; /* loops of the thread that created the lcores; 0: not ours */
 
 /* Parse options as on a command line. Modifies text; conf points into it. */
 static int parse(char *text, struct plx_eal_conf *conf)
@@ -69,38 +68,71 @@ static int set_up(const struct plx_eal_conf *wanted)
 	return rc;
 }
 
-static bool is_ours(void)
+/* The lock guards `is_ours` and `threads`, and lets one thread at a time set up the process. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_ours;     /* netio_init has set up the process, and ends that */
+static unsigned threads; /* that netio_init has made lcores */
+
+static __thread unsigned entered; /* loops of this thread, if netio_init made it an lcore */
+
+/* Under the lock. */
+static int become_lcore(const struct plx_eal_conf *conf)
 {
-	return entered && plx_lcore_id() == plx_lcore_main();
+	bool is_first = plx_lcore_count() == 0;
+	int rc = is_first ? set_up(conf) : plx_lcore_adopt();
+
+	if (rc)
+		return rc;
+	is_ours |= is_first;
+	threads++;
+	return 0;
 }
 
 int netio_process_enter(const struct plx_eal_conf *conf)
 {
-	if (plx_lcore_count() == 0) {
-		int rc = set_up(conf);
+	int rc = 0;
 
-		if (rc)
-			return rc;
-		entered = 1;
-	} else if (plx_lcore_id() == PLX_LCORE_NONE) {
-		return plx_fail(ENOENT, "netio_init: this thread is none of the lcores that there "
-					"are; call it in a function that plx_lcore_launch started");
-	} else if (is_ours()) {
-		entered++;
+	if (plx_is_forked())
+		return plx_fail_forked("netio_init");
+	if (!entered && plx_lcore_id() != PLX_LCORE_NONE) /* the program made it one */
+		return 0;
+	if (!entered) {
+		pthread_mutex_lock(&lock);
+		rc = become_lcore(conf);
+		pthread_mutex_unlock(&lock);
 	}
+	entered += rc == 0;
+	return rc;
+}
+
+/* Under the lock. The main lcore ends the others, if none is a thread of the program. */
+static int end(void)
+{
+	bool is_last = is_ours && threads == 1;
+	int rc = is_last && plx_lcore_id() == plx_lcore_main() ? 0 : plx_lcore_leave();
+
+	if (rc == 0 && is_last)
+		rc = plx_eal_fini();
+	if (rc)
+		return rc;
+	threads--;
+	is_ours &= !is_last;
 	return 0;
 }
 
 int netio_process_leave(void)
 {
-	int rc;
+	int rc = 0;
 
 	if (plx_is_forked())
 		return plx_eal_fini();
-	if (!is_ours())
+	if (!entered)
 		return 0;
-	rc = entered > 1 ? 0 : plx_eal_fini();
-	if (rc == 0)
-		entered--;
+	if (entered == 1) {
+		pthread_mutex_lock(&lock);
+		rc = end();
+		pthread_mutex_unlock(&lock);
+	}
+	entered -= rc == 0;
 	return rc;
 }

@@ -107,6 +107,7 @@ int acceptor_check(const char *provider, uint64_t message_max)
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
 		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max)
 {
+	netio_exit_uses(evloop, socket);
 	acceptor->socket = socket;
 	acceptor->evloop = evloop;
 	acceptor->message_max = message_max;

@@ -91,6 +91,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 {
 	struct plx_connector_attr session = attr->session;
 
+	netio_exit_uses(evloop, socket);
 	if (handle)
 		*handle = connection;
 	*connection = (struct netio_connection){
@@ -173,6 +174,7 @@ static __thread LIST_HEAD(hubs, hub) hubs; /* of this lcore */
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	      void (*end)(struct hub *hub))
 {
+	netio_exit_uses(evloop, socket);
 	hub->evloop = evloop;
 	hub->socket = socket;
 	hub->end = end;

@@ -171,7 +171,7 @@ ONE_LCORE(what_was_sent_before_is_received_before_the_thread_leaves)
 	assert_int_equal(exchange.received, 100);
 }
 
-/* What stays behind -------------------------------------------------------------------------- */
+/* What it leaves -------------------------------------------------------------------------- */
 
 static int forbidden_poll(void *arg, uint64_t now_ns)
 {

@@ -20,7 +20,7 @@ static inline const char *test_host(void)
 	return host ? host : "127.0.0.1";
 }
 
-static inline void netio_up_with(const char *more)
+static inline void netio_options_with(const char *more)
 {
 	const char *provider = getenv("PLX_TEST_PROVIDER");
 	char options[256];
@@ -29,6 +29,11 @@ static inline void netio_up_with(const char *more)
 	snprintf(options, sizeof(options), "--huge none --provider %s %s",
 		 provider ? provider : "tcp", more);
 	setenv("NETIO_OPTIONS", options, 1);
+}
+
+static inline void netio_up_with(const char *more)
+{
+	netio_options_with(more);
 	assert_works(netio_init(&ctx));
 }
 
