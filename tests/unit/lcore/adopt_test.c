@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 
 static intptr_t on_thread(void *(*fn)(void *arg), void *arg)
@@ -270,12 +271,18 @@ ONE_LCORE(an_id_waits_for_the_buffers_of_its_pools)
 
 #define THREADS 16
 
+/* Any of the lcores may deliver it. */
+static void count_by_all(void *arg)
+{
+	atomic_fetch_add((_Atomic unsigned *)arg, 1);
+}
+
 static void *come_and_leave(void *arg)
 {
 	for (unsigned i = 0; i < 50; i++) {
 		assert_works(plx_lcore_adopt());
 		PLX_LCORE_FOREACH (id)
-			plx_lcore_send(id, count, arg);
+			plx_lcore_send(id, count_by_all, arg);
 		plx_loop_turn();
 		assert_works(plx_lcore_leave());
 	}
@@ -285,7 +292,7 @@ static void *come_and_leave(void *arg)
 /* Messages may come to an lcore that has left: its next thread gets them. */
 TWO_LCORES(sixteen_threads_come_and_leave_at_once)
 {
-	unsigned received[THREADS] = {0};
+	_Atomic unsigned received[THREADS] = {0};
 	pthread_t threads[THREADS];
 
 	for (unsigned i = 0; i < THREADS; i++)
