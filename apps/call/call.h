@@ -54,7 +54,7 @@ const char *call_hint(enum plx_rpc_status status, bool may_have_run);
 
 /** Turn the loop until the calls are done; measure and show their times. Ownership: destroys
  * client. Return: 0; -EINTR a signal, before anything was measured; -ERANGE an open loop did not
- * keep its schedule; as plx_rpc_call. */
+ * keep its schedule; as plx_rpc_call_start. */
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		 const struct plx_rpc_call *what, const void *data, size_t length);
 

@@ -75,7 +75,7 @@ static bool wait_for_room(uint64_t until_ns)
 static int try_once(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		    const void *data, size_t length)
 {
-	int rc = plx_rpc_call(client, call, data, length, NULL);
+	int rc = plx_rpc_call_start(client, call, data, length, NULL);
 
 	reply = (struct reply){0};
 	if (rc == -EAGAIN)

@@ -24,8 +24,8 @@ int measure_call(struct measure *measure, struct one *one)
 {
 	one->sent_tsc = plx_tsc();
 	measure->call.arg = one;
-	measure->rc = plx_rpc_call(measure->client, &measure->call, measure->data, measure->length,
-				   NULL);
+	measure->rc = plx_rpc_call_start(measure->client, &measure->call, measure->data,
+					 measure->length, NULL);
 	if (measure->rc)
 		return measure->rc;
 	measure->called++;

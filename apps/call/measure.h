@@ -51,7 +51,7 @@ struct measure {
 	char failure[512];  /* why it ended early, after measuring something; "": it did not */
 };
 
-/** Make a call for `one`. Return: 0; as plx_rpc_call, and measure->rc is the same. */
+/** Make a call for `one`. Return: 0; as plx_rpc_call_start, and measure->rc is the same. */
 int measure_call(struct measure *measure, struct one *one);
 
 /** Whether calls due at that time are no longer made. */

@@ -142,7 +142,7 @@ static int run(struct measure *measure)
 	measure->call.done = on_done;
 	plx_timer_init(&measure->drain, on_drained, measure);
 	plx_schedule_init(&measure->schedule, (enum plx_arrival)conf->run.arrival,
-			  (double)conf->run.rate, conf->run.seed, plx_clock_info()->hz);
+			  (double)conf->run.rate, conf->run.seed, plx_clock_info_read()->hz);
 	measure->answered_tsc = plx_tsc();
 	measure->schedule.next_tsc = (double)measure->answered_tsc;
 	rc = plx_poller_add("open loop", poll, measure, &poller);

@@ -35,7 +35,7 @@ static void on_worker_gone(struct netio_push_receiver *worker, enum plx_link_rea
 {
 	struct netio_push_receiver_stats stats;
 
-	netio_push_receiver_stats(worker, &stats);
+	netio_push_receiver_stats_read(worker, &stats);
 	fprintf(stderr, "worker %s gone: %s; %llu jobs go to others\n", worker->address,
 		plx_link_reason_name(reason), (unsigned long long)stats.taken_away);
 }

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	if (netio_buffered_connect(&sender.socket, argv[1], (unsigned)port) != 0)
 		return 1;
 	rc = netio_run(&sender.ctx.evloop);
-	netio_buffered_stats(&sender.socket, &stats);
+	netio_buffered_stats_read(&sender.socket, &stats);
 	printf("%llu fragments sent, %llu lost\n", (unsigned long long)stats.messages,
 	       (unsigned long long)stats.messages_lost);
 	if (netio_fini(&sender.ctx) != 0)

@@ -49,7 +49,7 @@ static void on_limit_set(const struct plx_rpc_result *result, void *arg)
 
 	if (result->status != PLX_RPC_OK) {
 		fail(reader, "set_limit", result);
-	} else if (plx_rpc_call(reader->client, &read, NULL, 0, NULL) != 0) {
+	} else if (plx_rpc_call_start(reader->client, &read, NULL, 0, NULL) != 0) {
 		fprintf(stderr, "service_client: %s\n", plx_error());
 		plx_loop_quit();
 	}
@@ -67,7 +67,8 @@ static int start(const char *address, double limit, struct reader *reader)
 	};
 	int rc = plx_rpc_client_create(addresses, &attr, &reader->client);
 
-	return rc ? rc : plx_rpc_call(reader->client, &set_limit, &limit, sizeof(limit), NULL);
+	return rc ? rc
+		  : plx_rpc_call_start(reader->client, &set_limit, &limit, sizeof(limit), NULL);
 }
 
 int main(int argc, char **argv)

@@ -83,10 +83,10 @@ void info_gather_kernel(const char *root, struct info_kernel *kernel)
 	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s",
 		 info_hypervisor_name(hypervisor));
 	kernel->steal = read_steal(root);
-	plx_cpu_quota(root, &kernel->quota);
+	plx_cpu_quota_read(root, &kernel->quota);
 	info_read(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",
 		  root, clocks);
 	info_read(kernel->clocksources, sizeof(kernel->clocksources), "%s%s/available_clocksource",
 		  root, clocks);
-	kernel->clock = *plx_clock_info();
+	kernel->clock = *plx_clock_info_read();
 }

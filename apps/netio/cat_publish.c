@@ -35,9 +35,9 @@ static struct netio_publish_stats stats(void)
 	struct netio_publish_stats now;
 
 	if (cat_conf.unbuffered)
-		netio_unbuffered_publish_stats(&unbuffered, &now);
+		netio_unbuffered_publish_stats_read(&unbuffered, &now);
 	else
-		netio_publish_stats(&buffered, &now);
+		netio_publish_stats_read(&buffered, &now);
 	return now;
 }
 

@@ -21,7 +21,7 @@ static struct netio_push_stats stats(void)
 {
 	struct netio_push_stats now;
 
-	netio_push_stats(&pusher, &now);
+	netio_push_stats_read(&pusher, &now);
 	return now;
 }
 
@@ -80,7 +80,7 @@ static void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason
 {
 	struct netio_push_receiver_stats its;
 
-	netio_push_receiver_stats(receiver, &its);
+	netio_push_receiver_stats_read(receiver, &its);
 	if (!is_closing)
 		cat_tell("%s gone: %s; %" PRIu64 " of %" PRIu64
 			 " messages were not finished; trying again",

@@ -40,7 +40,7 @@ static struct netio_buffered_stats pages(void)
 {
 	struct netio_buffered_stats stats;
 
-	netio_buffered_stats(&buffered, &stats);
+	netio_buffered_stats_read(&buffered, &stats);
 	return stats;
 }
 

@@ -137,13 +137,13 @@ static void count(struct count *now)
 {
 	struct plx_lcore_stats lcore;
 
-	plx_lcore_stats(plx_lcore_id(), &lcore);
+	plx_lcore_stats_read(plx_lcore_id(), &lcore);
 	now->now_ns = plx_now_ns();
 	now->cycles = lcore.busy_cycles;
 	if (pubsub_conf.mode == PUBSUB_UNBUFFERED)
-		netio_unbuffered_publish_stats(&run.unbuffered, &now->stats);
+		netio_unbuffered_publish_stats_read(&run.unbuffered, &now->stats);
 	else
-		netio_publish_stats(&run.buffered, &now->stats);
+		netio_publish_stats_read(&run.buffered, &now->stats);
 }
 
 static void report(void)
@@ -210,7 +210,7 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 
 	if (run.step != STEP_WARMUP && run.step != STEP_MEASURE)
 		return;
-	netio_subscriber_stats(subscriber, &stats);
+	netio_subscriber_stats_read(subscriber, &stats);
 	if (stats.missed[NETIO_GAP_DISCONNECTED]) { /* as its policy requests */
 		plx_app_say("a subscriber that was too slow was disconnected");
 		return;

@@ -86,7 +86,7 @@ int params_call(struct plx_rpc_client *client, const char *what, uint32_t method
 	int rc;
 
 	answer = (struct answer){0};
-	rc = plx_rpc_call(client, &call, data, length, NULL);
+	rc = plx_rpc_call_start(client, &call, data, length, NULL);
 	if (rc)
 		return rc;
 	plx_loop_run();

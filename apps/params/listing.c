@@ -112,7 +112,7 @@ static void call(struct listing *listing)
 		.done = on_page,
 		.arg = listing,
 	};
-	int rc = plx_rpc_call(listing->client, &page, order, list_write(&what, order), NULL);
+	int rc = plx_rpc_call_start(listing->client, &page, order, list_write(&what, order), NULL);
 
 	listing->calls = rc == 0;
 	if (rc == -EAGAIN)

@@ -191,7 +191,7 @@ static void on_away(struct netio_publisher *publisher, enum plx_link_reason reas
 
 	say_gone(true);
 	if (!seen.asks)
-		seen.asks = plx_rpc_call(seen.client, &call, NULL, 0, NULL) == 0;
+		seen.asks = plx_rpc_call_start(seen.client, &call, NULL, 0, NULL) == 0;
 }
 
 /* Return: 0; -errno. */

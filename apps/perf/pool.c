@@ -43,7 +43,7 @@ static int measure(struct bench *bench, unsigned pool, unsigned burst, uint64_t 
  * warms up. */
 static int probe(struct bench *bench, unsigned pool, unsigned burst)
 {
-	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info()->hz;
+	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info_read()->hz;
 	double first = 0, second = 0;
 	int rc = measure(bench, pool, burst, PROBE_COUNT, &first);
 

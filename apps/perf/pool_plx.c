@@ -80,7 +80,7 @@ static int cache_bytes(void *pool, size_t *bytes_out)
 			rc = plx_fail(ENOMEM, "lcore %u got nothing from a pool of %d objects", id,
 				      POOL_OBJECTS);
 	}
-	plx_pool_stats(pool, &stats);
+	plx_pool_stats_read(pool, &stats);
 	*bytes_out = stats.cache_bytes;
 	return rc;
 }

@@ -142,7 +142,7 @@ static int measure(struct bench *bench, struct subject *subject, bool two, uint6
  * lost its CPU for a while. */
 static int probe(struct bench *bench, struct subject *subject, bool two)
 {
-	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info()->hz;
+	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info_read()->hz;
 	double least = 0, cycles = 0;
 
 	for (int i = 0; i < 2; i++) {

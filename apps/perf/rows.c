@@ -195,7 +195,7 @@ void perf_rows_print(const struct perf_row *rows, uint32_t count, const char *un
 	if (!count)
 		return;
 	fprintf(out, "cycles of the %s per %s, medians of %u rounds (least-greatest)\n\n",
-		plx_clock_info()->source, unit, rows[0].rounds);
+		plx_clock_info_read()->source, unit, rows[0].rounds);
 	fprintf(out, "%-15s %6s %6s  %8s  %-15s", "", "lcores", "burst", "cycles", "");
 	if (compared)
 		fprintf(out, "  %8s  %-15s  %5s", "peer's", "", "ratio");
@@ -257,7 +257,7 @@ static json_t *environment_json(const struct perf_conf *conf)
 	json_t *cpus = json_array();
 	json_t *object = json_pack(
 		"{s:s, s:s, s:f, s:s, s:I, s:f}", "version", plx_version(), "clock",
-		plx_clock_info()->source, "clock_hz", plx_clock_info()->hz, "memory",
+		plx_clock_info_read()->source, "clock_hz", plx_clock_info_read()->hz, "memory",
 		plx_mem_describe(memory, sizeof(memory)), "rounds", (json_int_t)conf->rounds,
 		"duration_s", (double)conf->duration_ns / (double)PLX_NS_PER_S);
 

@@ -117,7 +117,8 @@ static void call_next(struct calls *calls)
 	calls->sent_tsc = plx_tsc();
 	if (calls->done == calls->warmup && !calls->first_tsc)
 		begin_measuring(calls, calls->sent_tsc);
-	if (plx_rpc_call(calls->client, &call, calls->payload, calls->conf->size_bytes, NULL) == 0)
+	if (plx_rpc_call_start(calls->client, &call, calls->payload, calls->conf->size_bytes,
+			       NULL) == 0)
 		return;
 	snprintf(calls->failure, sizeof(calls->failure), "%s", plx_error());
 	end(calls);

@@ -47,7 +47,7 @@ static void explain_idle(const struct ping_outcome *outcome)
 		"- idle %s: what the process does while no message comes. poll never sleeps: "
 		"lowest latency, a whole CPU. event sleeps at once. adaptive polls, then sleeps.",
 		outcome->idle);
-	plx_idle_stats(plx_lcore_id(), &stats); /* cannot fail: this lcore */
+	plx_idle_stats_read(plx_lcore_id(), &stats); /* cannot fail: this lcore */
 	if (stats.sleeps)
 		plx_app_say("- slept %" PRIu64 " times: the CPU was free for others during %.3f s.",
 			    stats.sleeps, (double)stats.asleep_ns / 1e9);

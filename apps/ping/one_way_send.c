@@ -46,7 +46,7 @@ uint64_t one_way_refused(const struct one_way *run)
 {
 	struct plx_link_stats stats;
 
-	plx_link_stats(run->link, &stats);
+	plx_link_stats_read(run->link, &stats);
 	return stats.again;
 }
 

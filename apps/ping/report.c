@@ -92,8 +92,8 @@ static json_t *lcore_json(void)
 	struct plx_lcore_stats turns = {0};
 	struct plx_idle_stats idle = {0};
 
-	plx_lcore_stats(plx_lcore_id(), &turns); /* cannot fail: this lcore */
-	plx_idle_stats(plx_lcore_id(), &idle);
+	plx_lcore_stats_read(plx_lcore_id(), &turns); /* cannot fail: this lcore */
+	plx_idle_stats_read(plx_lcore_id(), &idle);
 	plx_result_set_count(object, "turns", turns.turns);
 	plx_result_set_count(object, "idle_turns", turns.idle_turns);
 	plx_result_set_count(object, "idle_periods", idle.periods);

@@ -151,7 +151,7 @@ static int run(struct client *client)
 	plx_timer_set_lax(&client->watch, true);
 	if (conf->run.rate) {
 		plx_schedule_init(&client->schedule, (enum plx_arrival)conf->run.arrival,
-				  ping_rate(conf), conf->run.seed, plx_clock_info()->hz);
+				  ping_rate(conf), conf->run.seed, plx_clock_info_read()->hz);
 		rc = plx_poller_add("open loop", open_loop_poll, client, &sender);
 		if (rc)
 			return rc;

@@ -106,7 +106,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	struct plx_link_stats stats;
 	struct peer *peer = user;
 
-	plx_link_stats(link, &stats);
+	plx_link_stats_read(link, &stats);
 	plx_app_say("%s gone: %s; %" PRIu64 " messages, %" PRIu64 " bytes", plx_link_peer(link),
 		    plx_link_without_peer(link, text), stats.messages_received,
 		    stats.bytes_received);

@@ -36,7 +36,7 @@ int plx_measure_check(const struct plx_measure *measure)
 
 uint64_t plx_measure_tsc(uint64_t ns)
 {
-	return (uint64_t)((double)ns / 1e9 * plx_clock_info()->hz);
+	return (uint64_t)((double)ns / 1e9 * plx_clock_info_read()->hz);
 }
 
 const char *plx_measure_idle(char out[PLX_MEASURE_IDLE_BYTES])

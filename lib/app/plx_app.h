@@ -140,7 +140,7 @@ struct plx_schedule {
 };
 
 /** rate: per second, more than 0. seed: equal seeds give equal schedules. tsc_hz:
- * plx_clock_info()->hz. */
+ * plx_clock_info_read()->hz. */
 void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
 		       uint64_t seed, double tsc_hz);
 

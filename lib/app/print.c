@@ -79,7 +79,7 @@ void plx_app_say_idle(uint32_t id)
 	struct plx_idle_stats stats;
 	char woken_by[512] = "", one[64];
 
-	if (plx_idle_stats(id, &stats) || !stats.sleeps)
+	if (plx_idle_stats_read(id, &stats) || !stats.sleeps)
 		return;
 	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++) {
 		snprintf(one, sizeof(one), "%s %" PRIu64, causes[i], stats.wakes[i]);

@@ -127,7 +127,7 @@ void plx_clock_init(void)
 	pthread_once(&once, calibrate);
 }
 
-const struct plx_clock_info *plx_clock_info(void)
+const struct plx_clock_info *plx_clock_info_read(void)
 {
 	plx_clock_init();
 	return &info;

@@ -293,7 +293,7 @@ struct plx_clock_info {
 void plx_clock_init(void);
 
 /** Properties of the clock. Calls plx_clock_init. Thread: any. */
-const struct plx_clock_info *plx_clock_info(void);
+const struct plx_clock_info *plx_clock_info_read(void);
 
 /** Drift from CLOCK_MONOTONIC_RAW since plx_clock_init, in parts per million. More accurate the
  * longer the process runs.

@@ -192,7 +192,7 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 {
 	struct plx_cpu_quota quota;
 
-	plx_cpu_quota(NULL, &quota);
+	plx_cpu_quota_read(NULL, &quota);
 	if (quota.cpus <= 0 || quota.cpus >= map->count)
 		return;
 	for (uint32_t i = 0; i < map->count; i++)

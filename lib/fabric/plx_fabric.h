@@ -394,7 +394,7 @@ struct plx_link_stats {
 	uint32_t rx_kept;     /**< receive buffers that the user keeps */
 };
 
-void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
+void plx_link_stats_read(const struct plx_link *link, struct plx_link_stats *stats_out);
 
 /** The next of the calling lcore's links; NULL gives the first. Includes links of NetIO and
  * services: only read those. A link is listed until its on_close. plx_link_connect, close and abort
@@ -471,7 +471,8 @@ struct plx_listener_stats {
 				       second and limit): peer, limit, its largest holder */
 };
 
-void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
+void plx_listener_stats_read(const struct plx_listener *listener,
+			     struct plx_listener_stats *stats_out);
 
 /** Stop listening, and release port and memory. Links stay. Requests already passed to other lcores
  * still become links, except on RDMA: there they are refused, since a refusal needs the listener.

@@ -490,13 +490,13 @@ int plx_lcore_node(uint32_t id)
 	return lcore ? lcore->node : -1;
 }
 
-int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
+int plx_lcore_stats_read(uint32_t id, struct plx_lcore_stats *stats_out)
 {
 	const struct loop *loop = lcore_loop(id);
 	struct plx_ring_stats others;
 
 	if (!loop)
-		return lcore_fail_unknown("plx_lcore_stats", id);
+		return lcore_fail_unknown("plx_lcore_stats_read", id);
 
 	const struct loop_counts *counts = &loop->counts;
 	uint64_t idle_turns = counter_get(&counts->idle.turns);
@@ -510,7 +510,7 @@ int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 		.timers = counter_get(&counts->timers),
 		.longest_turn_cycles = counter_get(&counts->longest_turn_cycles),
 	};
-	plx_ring_stats(loop->others, &others);
+	plx_ring_stats_read(loop->others, &others);
 	stats_out->messages_full = others.full;
 	for (uint32_t sender = 0; sender < PLX_LCORE_MAX; sender++) {
 		/* N2 of lane.c */

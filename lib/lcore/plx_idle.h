@@ -54,7 +54,7 @@ struct plx_idle_conf {
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf);
 
 /** The policy of lcore id, with defaults in place of zeroes, except wake_ns and sleep_ns:
- * plx_idle_stats has their measured values.
+ * struct plx_idle_stats has their measured values.
  * Thread: as plx_idle_set.
  * Return: 0; -ENOENT. */
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out);
@@ -105,10 +105,10 @@ struct plx_idle_stats {
 	bool crowded;         /**< another thread runs on its CPU, so it sleeps early */
 };
 
-/** A snapshot, as plx_lcore_stats.
+/** A snapshot, as plx_lcore_stats_read.
  * Thread: any.
  * Return: 0; -ENOENT. */
-int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out);
+int plx_idle_stats_read(uint32_t id, struct plx_idle_stats *stats_out);
 
 PLX_END_DECLS
 

@@ -203,7 +203,7 @@ uint64_t plx_loop_stood_still_ns(void);
 
 /** Does a bounded amount of work each turn. Returns how much: 0 if and only if there was none.
  * Busy time and sleeping depend on it: a poller that wrongly reports work keeps its lcore awake,
- * and plx_idle_stats names it. */
+ * and struct plx_idle_stats names it. */
 typedef int (*plx_poller_fn)(void *arg, uint64_t now_ns);
 
 struct plx_poller;
@@ -425,7 +425,7 @@ struct plx_lcore_stats {
 /** A snapshot: exact on the lcore itself, approximate from other threads.
  * Thread: any.
  * Return: 0; -ENOENT. */
-int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out);
+int plx_lcore_stats_read(uint32_t id, struct plx_lcore_stats *stats_out);
 
 PLX_END_DECLS
 

@@ -92,7 +92,7 @@ void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
 /** Free memory of plx_mem_alloc. Accepts NULL. Thread: any; locks. */
 void plx_mem_free(void *memory);
 
-void plx_mem_stats(struct plx_mem_stats *stats_out);
+void plx_mem_stats_read(struct plx_mem_stats *stats_out);
 
 /** Describe the zones in one line, for people: "4 MiB in 2 MiB hugetlb pages on node 0". Return:
  * out. */
@@ -290,7 +290,7 @@ static inline void plx_pool_put_bulk(struct plx_pool *pool, void *const *objects
 		plx_pool_put_bulk_slowly(pool, objects, count);
 }
 
-void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out);
+void plx_pool_stats_read(struct plx_pool *pool, struct plx_pool_stats *stats_out);
 
 /** The zone of all objects of the pool. */
 const struct plx_zone *plx_pool_zone(const struct plx_pool *pool);

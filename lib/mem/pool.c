@@ -248,7 +248,7 @@ static void add_cache_stats(const struct pool *pool, struct plx_pool_stats *stat
 	}
 }
 
-void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
+void plx_pool_stats_read(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 {
 	struct pool *priv = pool_of(pool);
 

@@ -376,7 +376,7 @@ void plx_mem_free(void *memory)
 	(void)size_bytes;
 }
 
-void plx_mem_stats(struct plx_mem_stats *stats_out)
+void plx_mem_stats_read(struct plx_mem_stats *stats_out)
 {
 	pthread_mutex_lock(&lock);
 	*stats_out = (struct plx_mem_stats){

@@ -122,8 +122,8 @@ struct netio_subscriber_stats {
 	uint64_t blocked_ns; /**< in all, from AGAIN or PARTIAL until it had room */
 };
 
-void netio_subscriber_stats(const struct netio_subscriber *subscriber,
-			    struct netio_subscriber_stats *stats_out);
+void netio_subscriber_stats_read(const struct netio_subscriber *subscriber,
+				 struct netio_subscriber_stats *stats_out);
 
 /** Close the connection of a subscriber. Published messages are sent first, except those that the
  * peer does not take within PLX_CLOSE_NS (5 s); cb_connection_closed follows. */
@@ -301,10 +301,10 @@ struct netio_publish_stats {
 	uint32_t pages_under_way; /**< of all subscribers: begun, waiting, or in flight */
 };
 
-void netio_publish_stats(const struct netio_publish_socket *socket,
-			 struct netio_publish_stats *stats_out);
-void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
-				    struct netio_publish_stats *stats_out);
+void netio_publish_stats_read(const struct netio_publish_socket *socket,
+			      struct netio_publish_stats *stats_out);
+void netio_unbuffered_publish_stats_read(const struct netio_unbuffered_publish_socket *socket,
+					 struct netio_publish_stats *stats_out);
 
 /** 0 or NULL: the default. */
 struct netio_subscribe_attr {
@@ -389,8 +389,8 @@ struct netio_subscribe_stats {
 						      first */
 };
 
-void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
-			   struct netio_subscribe_stats *stats_out);
+void netio_subscribe_stats_read(const struct netio_subscribe_socket *socket,
+				struct netio_subscribe_stats *stats_out);
 
 /** No callbacks run after this returns. Kept messages stay valid. Accepts a zeroed socket. */
 void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);

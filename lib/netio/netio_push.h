@@ -111,7 +111,8 @@ struct netio_push_stats {
 	uint32_t receivers, connected;
 };
 
-void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out);
+void netio_push_stats_read(const struct netio_push_socket *socket,
+			   struct netio_push_stats *stats_out);
 
 struct netio_push_receiver_stats {
 	uint64_t handed;     /**< messages sent to it */
@@ -122,8 +123,8 @@ struct netio_push_receiver_stats {
 				  reported. It may lag while much is free */
 };
 
-void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
-			       struct netio_push_receiver_stats *stats_out);
+void netio_push_receiver_stats_read(const struct netio_push_receiver *receiver,
+				    struct netio_push_receiver_stats *stats_out);
 
 PLX_END_DECLS
 

@@ -134,8 +134,8 @@ struct netio_buffered_stats {
 	uint32_t pages_free;
 };
 
-void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
-			  struct netio_buffered_stats *stats_out);
+void netio_buffered_stats_read(const struct netio_buffered_send_socket *socket,
+			       struct netio_buffered_stats *stats_out);
 
 PLX_END_DECLS
 

@@ -106,7 +106,7 @@ struct plx_ring_stats {
 /** Elements in the ring: exact while no thread pushes or pops, else slightly old. Thread: any. */
 uint32_t plx_ring_depth(const struct plx_ring *ring);
 
-void plx_ring_stats(const struct plx_ring *ring, struct plx_ring_stats *stats_out);
+void plx_ring_stats_read(const struct plx_ring *ring, struct plx_ring_stats *stats_out);
 
 /* SPSC ------------------------------------------------------------------------------------- */
 

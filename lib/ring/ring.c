@@ -173,7 +173,7 @@ uint32_t plx_ring_depth(const struct plx_ring *ring)
 	return depth <= ring->capacity ? depth : 0;
 }
 
-void plx_ring_stats(const struct plx_ring *ring, struct plx_ring_stats *stats_out)
+void plx_ring_stats_read(const struct plx_ring *ring, struct plx_ring_stats *stats_out)
 {
 	*stats_out = (struct plx_ring_stats){
 		.capacity = ring->capacity,

@@ -250,8 +250,8 @@ struct plx_rpc_method_stats {
 /** Statistics of the i-th method.
  * Thread: any.
  * Return: 0; -ENOENT no i-th method. */
-int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
-			 struct plx_rpc_method_stats *stats_out);
+int plx_rpc_method_stats_read(const struct plx_rpc_service *service, uint32_t i,
+			      struct plx_rpc_method_stats *stats_out);
 
 struct plx_rpc_service_stats {
 	uint32_t clients; /**< connected now */
@@ -266,8 +266,8 @@ struct plx_rpc_service_stats {
 };
 
 /** Statistics of a service; approximate while it runs. Thread: any. */
-void plx_rpc_service_stats(const struct plx_rpc_service *service,
-			   struct plx_rpc_service_stats *stats_out);
+void plx_rpc_service_stats_read(const struct plx_rpc_service *service,
+				struct plx_rpc_service_stats *stats_out);
 
 /* Clients ---------------------------------------------------------------------------------- */
 
@@ -306,8 +306,8 @@ struct plx_rpc_result {
 };
 
 /** The call completed. Runs once, on the client's lcore, from its loop or inside
- * plx_rpc_client_destroy: never inside plx_rpc_call or plx_rpc_cancel. May make any call of this
- * header, also destroy its client; only plx_rpc_service_finish returns -EBUSY. */
+ * plx_rpc_client_destroy: never inside plx_rpc_call_start or plx_rpc_cancel. May make any call of
+ * this header, also destroy its client; only plx_rpc_service_finish returns -EBUSY. */
 typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
 
 /** Create a client of one service at several addresses, terminated by NULL. It connects to all and
@@ -382,8 +382,8 @@ typedef uint64_t plx_rpc_call_id;
  * Return: 0; on error done does not run: -EAGAIN calls_max calls are open or waiting_max bytes are
  * copied; -EMSGSIZE above PLX_RPC_PAYLOAD_MAX, or must be kept and exceeds waiting_max; -EINVAL a
  * key with hedge; -ENOMEM; -ENOTCONN the client is being destroyed. */
-int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
-		 size_t length, plx_rpc_call_id *id_out);
+int plx_rpc_call_start(struct plx_rpc_client *client, const struct plx_rpc_call *call,
+		       const void *data, size_t length, plx_rpc_call_id *id_out);
 
 /** Cancel a call: done follows with CANCELLED, and the service is notified.
  * Thread: owner.
@@ -395,8 +395,8 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id);
  * reply, and its data and message are `reply` and NULL. The client must stay, and its lcore must
  * turn its loop, until this returns: on shutdown, turn it until such threads have returned.
  * Thread: any except lcores.
- * Return: 0, see result_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as plx_rpc_call,
- * or no result_out, or room without reply; -ENOMEM. */
+ * Return: 0, see result_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as
+ * plx_rpc_call_start, or no result_out, or room without reply; -ENOMEM. */
 int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		      const void *data, size_t length, void *reply, size_t room,
 		      struct plx_rpc_result *result_out);
@@ -416,8 +416,8 @@ struct plx_rpc_client_stats {
 };
 
 /** Statistics of a client. Thread: owner. */
-void plx_rpc_client_stats(const struct plx_rpc_client *client,
-			  struct plx_rpc_client_stats *stats_out);
+void plx_rpc_client_stats_read(const struct plx_rpc_client *client,
+			       struct plx_rpc_client_stats *stats_out);
 
 PLX_END_DECLS
 

@@ -261,7 +261,7 @@ struct plx_cpu_quota {
 /** Read the quota. root: a directory that replaces "/" (of a container, of a test); NULL or "":
  * "/". Unreadable files count as no quota.
  * Thread: any. */
-void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out);
+void plx_cpu_quota_read(const char *root, struct plx_cpu_quota *quota_out);
 
 PLX_END_DECLS
 

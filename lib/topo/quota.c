@@ -34,7 +34,7 @@ static void take(void *arg, const char *folder, bool is_v2)
 	snprintf(least->path, sizeof(least->path), "%s/%s", folder, file);
 }
 
-void plx_cpu_quota(const char *root, struct plx_cpu_quota *quota_out)
+void plx_cpu_quota_read(const char *root, struct plx_cpu_quota *quota_out)
 {
 	struct search search = {.root = root ? root : "", .least = quota_out};
 

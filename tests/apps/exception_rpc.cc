@@ -104,7 +104,7 @@ static plx_rpc_call_id call_as(uint32_t method, plx_rpc_done_fn done, uint64_t d
 	call.done = done;
 	call.deadline_ns = deadline_ns;
 	call.arg = const_cast<char *>(name);
-	check(plx_rpc_call(client, &call, data, length, &id) == 0, "plx_rpc_call");
+	check(plx_rpc_call_start(client, &call, data, length, &id) == 0, "plx_rpc_call_start");
 	return id;
 }
 

@@ -119,7 +119,7 @@ static void check(const struct plx_lcore_stats *before, uint32_t count, unsigned
 {
 	struct plx_lcore_stats after;
 
-	plx_lcore_stats(0, &after);
+	plx_lcore_stats_read(0, &after);
 	if (before->messages == count - 1 && before->lanes == count - 1 &&
 	    after.idle_turns - before->idle_turns == turns && after.turns - before->turns == turns)
 		return;
@@ -138,7 +138,7 @@ static void measure(uint32_t count, unsigned turns, bool spinning)
 		plx_loop_turn();
 	if (spinning)
 		spin_all();
-	plx_lcore_stats(0, &before);
+	plx_lcore_stats_read(0, &before);
 	printf("lcores %u turns %u cycles_per_turn %.1f\n", count, turns, fastest_turn(turns));
 	check(&before, count, turns);
 }

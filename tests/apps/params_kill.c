@@ -87,7 +87,8 @@ static void make_set(struct set *set)
 	set->value = last_value;
 	set->is_durable = last_value % 2;
 	order.flags = set->is_durable ? WIRE_DURABLE : 0;
-	if (!is_over && plx_rpc_call(client, &call, bytes, set_write(&order, bytes), NULL) == 0)
+	if (!is_over &&
+	    plx_rpc_call_start(client, &call, bytes, set_write(&order, bytes), NULL) == 0)
 		open_calls++;
 	else if (open_calls == 0)
 		plx_loop_quit();

@@ -164,7 +164,7 @@ static void make_call(void)
 	plx_rpc_call_id id;
 
 	*order = (struct order){identity, made};
-	if (plx_rpc_call(client, &call, order, sizeof(*order), &id) != 0)
+	if (plx_rpc_call_start(client, &call, order, sizeof(*order), &id) != 0)
 		return;
 	made++;
 	open_calls++;

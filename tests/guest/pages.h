@@ -116,7 +116,7 @@ static inline struct plx_mem_stats mem_stats(void)
 {
 	struct plx_mem_stats stats;
 
-	plx_mem_stats(&stats);
+	plx_mem_stats_read(&stats);
 	return stats;
 }
 

@@ -183,7 +183,7 @@ static int measure(void)
 
 	client.run.warmup_left = run_options.warmup;
 	client.run.duration_tsc = (uint64_t)((double)duration_ns / (double)PLX_NS_PER_S *
-					     plx_clock_info()->hz);
+					     plx_clock_info_read()->hz);
 	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.ping);
 	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.stream);
 	rc = rc ? rc : plx_poller_add("stream", stream_one, NULL, NULL);

@@ -64,7 +64,7 @@ static uint64_t idle_turns(void)
 {
 	struct plx_lcore_stats stats;
 
-	plx_lcore_stats(0, &stats);
+	plx_lcore_stats_read(0, &stats);
 	return stats.idle_turns;
 }
 

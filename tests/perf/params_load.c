@@ -166,9 +166,9 @@ static void define(uint64_t index)
 	int rc;
 
 	name_of((uint32_t)index, name);
-	rc = plx_rpc_call(load.client, &call, order,
-			  WIRE_ORDER_BYTES + record_write(&param, false, order + WIRE_ORDER_BYTES),
-			  NULL);
+	rc = plx_rpc_call_start(
+		load.client, &call, order,
+		WIRE_ORDER_BYTES + record_write(&param, false, order + WIRE_ORDER_BYTES), NULL);
 	if (rc)
 		fail(rc);
 	load.open++;
@@ -276,7 +276,7 @@ static int watch_all(void)
 {
 	struct plx_rpc_call call = {.method = PARAMS_WATCH, .done = on_port};
 	char host[PLX_ADDRESS_MAX];
-	int rc = plx_rpc_call(load.client, &call, NULL, 0, NULL);
+	int rc = plx_rpc_call_start(load.client, &call, NULL, 0, NULL);
 
 	rc = rc ? rc : turn_until(has_port, "the port where it publishes");
 	rc = rc ? rc : netio_init(&load.netio);
@@ -346,7 +346,7 @@ static int set_one(void)
 	set->index = (uint32_t)(((load.called + seed) * UINT64_C(2654435761)) % parameters);
 	order.value.integer = (int64_t)set->due_tsc;
 	name_of(set->index, name);
-	rc = plx_rpc_call(load.client, &call, bytes, set_write(&order, bytes), NULL);
+	rc = plx_rpc_call_start(load.client, &call, bytes, set_write(&order, bytes), NULL);
 	if (rc)
 		return rc;
 	free_sets = set->next_free;
@@ -359,11 +359,11 @@ static int set_one(void)
 static int make_sets(void)
 {
 	uint64_t stop_tsc = plx_tsc() +
-			    (uint64_t)((double)duration_ns / 1e9 * plx_clock_info()->hz);
+			    (uint64_t)((double)duration_ns / 1e9 * plx_clock_info_read()->hz);
 
 	load.called = 0;
 	plx_schedule_init(&load.schedule, PLX_ARRIVAL_POISSON, (double)rate, seed,
-			  plx_clock_info()->hz);
+			  plx_clock_info_read()->hz);
 	load.schedule.next_tsc = (double)plx_tsc();
 	while ((uint64_t)load.schedule.next_tsc < stop_tsc && load.rc == 0) {
 		if (plx_stop_signal())

@@ -29,7 +29,7 @@ static int pin(uint64_t cpu)
 static uint64_t duration_tsc(const struct raw_options *options)
 {
 	return (uint64_t)((double)options->duration_ns / (double)PLX_NS_PER_S *
-			  plx_clock_info()->hz);
+			  plx_clock_info_read()->hz);
 }
 
 static int measure_trips(const struct raw_options *options)

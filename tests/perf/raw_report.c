@@ -32,7 +32,7 @@ int raw_report_run(const struct raw_options *options, const struct raw_run *run)
 
 static double messages_per_s(const struct raw_flow *flow)
 {
-	return (double)flow->count / (double)flow->elapsed_tsc * plx_clock_info()->hz;
+	return (double)flow->count / (double)flow->elapsed_tsc * plx_clock_info_read()->hz;
 }
 
 static json_t *flow_json(const struct raw_options *options, const struct raw_flow *flow)

@@ -148,7 +148,7 @@ static int send_call(void)
 {
 	static const struct plx_rpc_call call = {.method = ECHO, .done = on_done};
 
-	return plx_rpc_call(client, &call, message, SIZE, NULL);
+	return plx_rpc_call_start(client, &call, message, SIZE, NULL);
 }
 
 static int open_call(void)

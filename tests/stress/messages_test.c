@@ -270,7 +270,7 @@ PLX_TEST(all_messages_arrive_once_and_in_order)
 		assert_int_equal(all[i].wrong, 0);
 		assert_int_equal(all[i].received, expected());
 		assert_int_equal(all[i].answers, messages_each);
-		assert_int_equal(plx_lcore_stats(i * 10, &stats), 0);
+		assert_int_equal(plx_lcore_stats_read(i * 10, &stats), 0);
 		assert_int_equal(stats.lanes, LCORES);
 		full += stats.messages_full;
 	}

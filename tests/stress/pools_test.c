@@ -146,7 +146,7 @@ static void look(struct user *me)
 {
 	struct plx_pool_stats stats;
 
-	plx_pool_stats(pool, &stats);
+	plx_pool_stats_read(pool, &stats);
 	if (stats.available > me->mix->object_count || stats.low_water > me->mix->object_count)
 		me->wrong++;
 }
@@ -229,7 +229,7 @@ static void run(const struct mix *mix)
 	}
 	assert_true(got > turns / 16);
 	empty_boxes();
-	plx_pool_stats(pool, &stats);
+	plx_pool_stats_read(pool, &stats);
 	assert_int_equal(stats.available, mix->object_count);
 	assert_int_equal(stats.empty, missed);
 	plx_pool_destroy(pool);
@@ -317,7 +317,7 @@ PLX_TEST(none_is_missed_beside_a_pop_that_stands_still)
 			assert_int_equal(takers[k].missed, 0);
 			assert_int_equal(takers[k].wrong, 0);
 		}
-		plx_pool_stats(pool, &stats);
+		plx_pool_stats_read(pool, &stats);
 		assert_int_equal(stats.available, mix.object_count);
 		assert_int_equal(stats.empty, 0);
 		plx_pool_destroy(pool);

@@ -240,7 +240,7 @@ static void run_mix(const struct mix *what)
 
 	for (uint64_t i = 0; i < items_each * mix->producers; i++)
 		wrong += seen[i] != 1;
-	plx_ring_stats(ring, &stats);
+	plx_ring_stats_read(ring, &stats);
 	if (wrong || stats.depth || stats.full != refused)
 		fail_msg("kind %d, capacity %u, %u words, %u producers, %u consumers: %llu wrong, "
 			 "%u left, %llu full, %llu refused",

@@ -80,7 +80,7 @@ static uint64_t sleeps(void)
 	PLX_LCORE_FOREACH (id) {
 		struct plx_idle_stats stats;
 
-		assert_int_equal(plx_idle_stats(id, &stats), 0);
+		assert_int_equal(plx_idle_stats_read(id, &stats), 0);
 		sum += stats.sleeps;
 		assert_int_equal(stats.wakes[PLX_WAKE_CAP], 0);
 		assert_int_equal(stats.wakes[PLX_WAKE_NAP], 0);

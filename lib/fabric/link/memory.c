@@ -221,7 +221,7 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
 	struct plx_pool_stats stats;
 	uint32_t count = 0;
 
-	plx_pool_stats(pool, &stats);
+	plx_pool_stats_read(pool, &stats);
 	if (stats.available < stats.object_count)
 		return false;
 	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs */

@@ -130,7 +130,7 @@ const char *plx_link_fi_provider(const struct plx_link *link)
 	return link->driver->provider;
 }
 
-void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out)
+void plx_link_stats_read(const struct plx_link *link, struct plx_link_stats *stats_out)
 {
 	*stats_out = link->stats;
 	stats_out->tx_queued = link->tx_current.head != NULL;

@@ -91,7 +91,8 @@ void listener_failed(const struct plx_link *link)
 	}
 }
 
-void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)
+void plx_listener_stats_read(const struct plx_listener *listener,
+			     struct plx_listener_stats *stats_out)
 {
 	struct listener_shared *shared = listener->shared;
 	_Atomic uint64_t *counts = shared->admission.counts;

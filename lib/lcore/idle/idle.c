@@ -222,14 +222,14 @@ int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
 	return 0;
 }
 
-int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
+int plx_idle_stats_read(uint32_t id, struct plx_idle_stats *stats_out)
 {
 	const struct loop *loop = lcore_loop(id);
 	const struct idle_counts *counts;
 	uint64_t numbers[IDLE_NUMBERS];
 
 	if (!loop)
-		return lcore_fail_unknown("plx_idle_stats", id);
+		return lcore_fail_unknown("plx_idle_stats_read", id);
 	counts = &loop->idle.counts;
 	for (unsigned i = 0; i < IDLE_NUMBERS; i++)
 		numbers[i] = counter_get(&counts->numbers[i]);

@@ -65,8 +65,8 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 	return NETIO_STATUS_OK;
 }
 
-void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
-			  struct netio_buffered_stats *stats_out)
+void netio_buffered_stats_read(const struct netio_buffered_send_socket *socket,
+			       struct netio_buffered_stats *stats_out)
 {
 	const struct outbox *outbox = outbox_of(socket);
 

@@ -168,7 +168,7 @@ static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer
 	struct plx_listener_stats stats;
 	bool settled;
 
-	plx_listener_stats(listener, &stats);
+	plx_listener_stats_read(listener, &stats);
 	/* The request being placed counts. Failed links were never opened here. */
 	settled = stats.requests <= stats.opened + stats.refused + stats.failed + 1;
 	PLX_LCORE_FOREACH (id) {

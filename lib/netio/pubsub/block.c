@@ -28,7 +28,7 @@ static void log_begin(struct subscriber *subscriber)
 
 	if (!plx_log_allowed(&core->acceptor.log_limit, plx_loop_now_ns()))
 		return;
-	plx_link_stats(subscriber->accepted.session.link, &link);
+	plx_link_stats_read(subscriber->accepted.session.link, &link);
 	subscriber->block.is_logged = true;
 	plx_log(netio_log, PLX_LOG_WARNING,
 		WHO " has blocked its publisher for %" PRIu64 " ms: %" PRIu64 " bytes wait for its "

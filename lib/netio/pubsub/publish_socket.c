@@ -339,8 +339,8 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	}
 }
 
-void netio_subscriber_stats(const struct netio_subscriber *subscriber,
-			    struct netio_subscriber_stats *stats_out)
+void netio_subscriber_stats_read(const struct netio_subscriber *subscriber,
+				 struct netio_subscriber_stats *stats_out)
 {
 	const struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
 	const struct outbox *outbox = &its->outbox;
@@ -363,42 +363,42 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	plx_session_close(&its->accepted.session);
 }
 
-#define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                           \
-	int kind##_init(struct netio_eventloop *evloop, struct kind *socket,                  \
-			const struct netio_publish_attr *attr)                                \
-	{                                                                                     \
-		int rc;                                                                       \
-                                                                                              \
-		*socket = (struct kind){0};                                                   \
-		rc = core_create(evloop, __func__, attr, socket, &socket->core);              \
-		if (socket->core)                                                             \
-			socket->core->member = socket;                                        \
-		return rc;                                                                    \
-	}                                                                                     \
-                                                                                              \
-	int prefix##_listen(struct kind *socket, const char *host, unsigned port)             \
-	{                                                                                     \
-		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		return core_listen(socket->core, __func__, host, port);                       \
-	}                                                                                     \
-                                                                                              \
-	unsigned kind##_port(const struct kind *socket)                                       \
-	{                                                                                     \
-		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0; \
-	}                                                                                     \
-                                                                                              \
-	void kind##_fini(struct kind *socket)                                                 \
-	{                                                                                     \
-		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		if (socket->core)                                                             \
-			on_end(&socket->core->acceptor);                                      \
-	}                                                                                     \
-                                                                                              \
-	void prefix##_stats(const struct kind *socket, struct netio_publish_stats *stats_out) \
-	{                                                                                     \
-		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		core_stats(socket->core, stats_out);                                          \
+#define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                                \
+	int kind##_init(struct netio_eventloop *evloop, struct kind *socket,                       \
+			const struct netio_publish_attr *attr)                                     \
+	{                                                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		*socket = (struct kind){0};                                                        \
+		rc = core_create(evloop, __func__, attr, socket, &socket->core);                   \
+		if (socket->core)                                                                  \
+			socket->core->member = socket;                                             \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	int prefix##_listen(struct kind *socket, const char *host, unsigned port)                  \
+	{                                                                                          \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                          \
+		return core_listen(socket->core, __func__, host, port);                            \
+	}                                                                                          \
+                                                                                                   \
+	unsigned kind##_port(const struct kind *socket)                                            \
+	{                                                                                          \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                          \
+		return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0;      \
+	}                                                                                          \
+                                                                                                   \
+	void kind##_fini(struct kind *socket)                                                      \
+	{                                                                                          \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                          \
+		if (socket->core)                                                                  \
+			on_end(&socket->core->acceptor);                                           \
+	}                                                                                          \
+                                                                                                   \
+	void prefix##_stats_read(const struct kind *socket, struct netio_publish_stats *stats_out) \
+	{                                                                                          \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                          \
+		core_stats(socket->core, stats_out);                                               \
 	}
 
 DEFINE_PUBLISH_SOCKET(netio_publish_socket, netio_publish, buffered)

@@ -285,8 +285,8 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 		on_end(&socket->core->hub);
 }
 
-void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
-			   struct netio_subscribe_stats *stats_out)
+void netio_subscribe_stats_read(const struct netio_subscribe_socket *socket,
+				struct netio_subscribe_stats *stats_out)
 {
 	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	*stats_out = (struct netio_subscribe_stats){0};

@@ -359,7 +359,8 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 	return 0;
 }
 
-void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out)
+void netio_push_stats_read(const struct netio_push_socket *socket,
+			   struct netio_push_stats *stats_out)
 {
 	const struct netio_push_core *core = socket->core;
 	const struct netio_connection *it;
@@ -377,8 +378,8 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 	}
 }
 
-void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
-			       struct netio_push_receiver_stats *stats_out)
+void netio_push_receiver_stats_read(const struct netio_push_receiver *receiver,
+				    struct netio_push_receiver_stats *stats_out)
 {
 	const struct push_receiver *its = plx_container_of(receiver, struct push_receiver, pub);
 

@@ -316,8 +316,8 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 	return rc;
 }
 
-int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
-		 size_t length, plx_rpc_call_id *id_out)
+int plx_rpc_call_start(struct plx_rpc_client *client, const struct plx_rpc_call *call,
+		       const void *data, size_t length, plx_rpc_call_id *id_out)
 {
 	struct call *slot;
 	int rc;
@@ -332,7 +332,7 @@ int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 				"link",
 				length, PLX_RPC_PAYLOAD_MAX);
 	if (plx_unlikely(plx_is_forked()))
-		return plx_fail_forked("plx_rpc_call");
+		return plx_fail_forked("plx_rpc_call_start");
 	if (plx_unlikely(client->ending))
 		return plx_fail(ENOTCONN, "the client is being destroyed");
 	if (plx_unlikely(client->open >= client->attr.calls_max))

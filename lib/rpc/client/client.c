@@ -164,8 +164,8 @@ const char *plx_rpc_client_provider(const struct plx_rpc_client *client)
 	return link ? plx_link_fi_provider(link) : "";
 }
 
-void plx_rpc_client_stats(const struct plx_rpc_client *client,
-			  struct plx_rpc_client_stats *stats_out)
+void plx_rpc_client_stats_read(const struct plx_rpc_client *client,
+			       struct plx_rpc_client_stats *stats_out)
 {
 	ASSERT_OWNER(client->lcore);
 	*stats_out = client->counts;

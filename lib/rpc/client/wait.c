@@ -41,8 +41,8 @@ static void start(void *arg)
 	waiting->call.deadline_ns = waiting->until_ns - now_ns;
 	waiting->rc = -EAGAIN;
 	if (now_ns < waiting->until_ns)
-		waiting->rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data,
-					   waiting->length, NULL);
+		waiting->rc = plx_rpc_call_start(waiting->client, &waiting->call, waiting->data,
+						 waiting->length, NULL);
 	if (waiting->rc == 0)
 		return;
 	if (waiting->rc != -EAGAIN)

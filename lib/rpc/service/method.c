@@ -59,8 +59,8 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 	return method_add(service, method);
 }
 
-int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
-			 struct plx_rpc_method_stats *stats_out)
+int plx_rpc_method_stats_read(const struct plx_rpc_service *service, uint32_t i,
+			      struct plx_rpc_method_stats *stats_out)
 {
 	if (i >= service->method_count)
 		return -ENOENT;

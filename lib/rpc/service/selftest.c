@@ -151,7 +151,7 @@ static void put_description(FILE *out, const struct plx_rpc_request *request)
 		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
 	put_client(out, request->peer->session.link);
 	fputs(",\"methods\":[", out);
-	for (uint32_t i = 0; plx_rpc_method_stats(local->service, i, &stats) == 0; i++) {
+	for (uint32_t i = 0; plx_rpc_method_stats_read(local->service, i, &stats) == 0; i++) {
 		fprintf(out, "%s{\"id\":%u,\"version\":%u,\"name\":", i ? "," : "", stats.id,
 			stats.version);
 		put_string(out, stats.name);

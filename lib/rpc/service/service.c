@@ -227,8 +227,8 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 	return i < service->listener_count ? plx_listener_address(service->listeners[i]) : NULL;
 }
 
-void plx_rpc_service_stats(const struct plx_rpc_service *service,
-			   struct plx_rpc_service_stats *stats_out)
+void plx_rpc_service_stats_read(const struct plx_rpc_service *service,
+				struct plx_rpc_service_stats *stats_out)
 {
 	*stats_out = (struct plx_rpc_service_stats){0};
 	for (uint32_t i = 0; i < service->part_count; i++) {
@@ -273,7 +273,7 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
 {
 	struct plx_rpc_service_stats stats;
 
-	plx_rpc_service_stats(service, &stats);
+	plx_rpc_service_stats_read(service, &stats);
 	/* Relaxed: either the caller set it, or a stale false is harmless. */
 	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
 }
@@ -308,7 +308,7 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 		plx_rpc_service_drain(service);
 	rc = plx_loop_until(is_drained_here, service, timeout_ns);
 	if (rc == -ETIMEDOUT) {
-		plx_rpc_service_stats(service, &stats);
+		plx_rpc_service_stats_read(service, &stats);
 		plx_fail(ETIMEDOUT, "the service still has %u clients, and owes %u replies",
 			 stats.clients, stats.open);
 	}

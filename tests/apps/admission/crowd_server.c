@@ -105,7 +105,7 @@ static uint64_t count_open(void)
 
 	if (kind != SERVICE)
 		return open_count;
-	plx_rpc_service_stats(service, &stats);
+	plx_rpc_service_stats_read(service, &stats);
 	return stats.clients;
 }
 

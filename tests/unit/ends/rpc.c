@@ -44,7 +44,7 @@ static void call(uint32_t method, plx_rpc_call_id *id_out)
 {
 	const struct plx_rpc_call one = {.method = method, .done = on_done};
 
-	assert_works(plx_rpc_call(client, &one, "x", 1, id_out));
+	assert_works(plx_rpc_call_start(client, &one, "x", 1, id_out));
 }
 
 static bool is_held(void)

@@ -158,7 +158,7 @@ TEST(a_listener_counts_links_of_all_its_providers)
 	connect_by(listener, NULL, "shm");
 	fixture_disconnect();
 	connect_by(listener, &on_tcp, "tcp");
-	plx_listener_stats(listener, &stats);
+	plx_listener_stats_read(listener, &stats);
 	assert_int_equal(stats.requests, 2);
 	assert_int_equal(stats.opened, 2);
 	assert_int_equal(stats.refused, 0);

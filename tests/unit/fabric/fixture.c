@@ -239,7 +239,7 @@ struct plx_link_stats stats_of(const struct plx_link *link)
 {
 	struct plx_link_stats stats;
 
-	plx_link_stats(link, &stats);
+	plx_link_stats_read(link, &stats);
 	return stats;
 }
 
@@ -247,7 +247,7 @@ struct plx_listener_stats listener_stats_of(const struct plx_listener *listener)
 {
 	struct plx_listener_stats stats;
 
-	plx_listener_stats(listener, &stats);
+	plx_listener_stats_read(listener, &stats);
 	return stats;
 }
 
@@ -255,7 +255,7 @@ uint64_t zone_bytes_used(void)
 {
 	struct plx_mem_stats stats;
 
-	plx_mem_stats(&stats);
+	plx_mem_stats_read(&stats);
 	return stats.bytes_used;
 }
 

@@ -103,9 +103,9 @@ static void end_turn_of_lcore_1(void)
 {
 	struct plx_lcore_stats before, now;
 
-	plx_lcore_stats(1, &before);
+	plx_lcore_stats_read(1, &before);
 	do
-		plx_lcore_stats(1, &now);
+		plx_lcore_stats_read(1, &now);
 	while (now.turns < before.turns + 2);
 }
 
@@ -371,7 +371,7 @@ static void be_busy(const void *ns, size_t size)
 
 static uint64_t ended(struct plx_listener_stats *stats)
 {
-	plx_listener_stats(listener, stats);
+	plx_listener_stats_read(listener, stats);
 	return stats->opened + stats->refused + stats->failed;
 }
 

@@ -102,7 +102,7 @@ static struct plx_link_stats stats_of_all(unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		if (sides[i].closed)
 			fail_msg("link %u has ended: %s", i, sides[i].text);
-		plx_link_stats(sides[i].link, &one);
+		plx_link_stats_read(sides[i].link, &one);
 		sum.heartbeats_sent += one.heartbeats_sent;
 		sum.heartbeats_received += one.heartbeats_received;
 		sum.frames_sent += one.frames_sent;
@@ -611,7 +611,7 @@ static void connect_from_there(void *arg)
 
 static void stats_there(void *arg)
 {
-	plx_link_stats(sides[1].link, arg);
+	plx_link_stats_read(sides[1].link, arg);
 }
 
 static void abort_there(void *arg)
@@ -631,7 +631,7 @@ PLX_TEST_WITH(links_of_two_lcores_to_a_process_share_one_heartbeat, with_peer_an
 	pump_ms(2 * PERIOD_MS);
 	begin_ns = plx_now_ns();
 	for (unsigned i = 0; i < 2; i++) {
-		plx_link_stats(sides[0].link, &one[i]);
+		plx_link_stats_read(sides[0].link, &one[i]);
 		worker_call(stats_there, &there[i]);
 		if (i == 0)
 			pump_ms(10 * PERIOD_MS);

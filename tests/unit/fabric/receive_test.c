@@ -96,8 +96,8 @@ static void take_stock(void *arg)
 {
 	struct inventory *inventory = arg;
 
-	plx_link_stats(in.link, &inventory->link);
-	plx_pool_stats(in.link->rx_pool, &inventory->pool);
+	plx_link_stats_read(in.link, &inventory->link);
+	plx_pool_stats_read(in.link->rx_pool, &inventory->pool);
 }
 
 static void on_lcore(uint32_t lcore, plx_message_fn fn, void *arg)

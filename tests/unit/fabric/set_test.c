@@ -94,12 +94,12 @@ REGISTERING(every_nth_small_message_requests_a_completion)
 
 	for (unsigned i = 0; i < 8; i++) {
 		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
-		plx_link_stats(client.link, &stats);
+		plx_link_stats_read(client.link, &stats);
 		asked += stats.tx_inflight > 0;
 		assert_true(pump_until(&server.messages, i + 1, 2000));
 		for (int k = 0; k < 2000 && stats.tx_inflight; k++) {
 			pump_ms(1);
-			plx_link_stats(client.link, &stats);
+			plx_link_stats_read(client.link, &stats);
 		}
 	}
 	assert_int_equal(asked, 2); /* of 9 frames with the HELLO, the 4th and the 8th */

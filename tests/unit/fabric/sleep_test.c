@@ -32,7 +32,7 @@ static struct plx_idle_stats idle_stats(void)
 {
 	struct plx_idle_stats stats;
 
-	assert_int_equal(plx_idle_stats(1, &stats), 0);
+	assert_int_equal(plx_idle_stats_read(1, &stats), 0);
 	return stats;
 }
 
@@ -201,11 +201,11 @@ PLX_TEST(an_lcore_sleeps_on_many_direct_links)
 			2 * DIRECT_LINKS + OWN_FDS);
 	assert_int_equal(plx_idle_set(plx_lcore_id(), &event), 0);
 	pump_ms(50);
-	assert_int_equal(plx_idle_stats(plx_lcore_id(), &before), 0);
+	assert_int_equal(plx_idle_stats_read(plx_lcore_id(), &before), 0);
 	plx_timer_init(&timer, quit_after, NULL);
 	plx_timer_start(&timer, 300 * PLX_NS_PER_MS);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_idle_stats(plx_lcore_id(), &after), 0);
+	assert_int_equal(plx_idle_stats_read(plx_lcore_id(), &after), 0);
 	assert_int_equal(after.naps, before.naps);
 	assert_true(after.asleep_ns - before.asleep_ns >= 100 * PLX_NS_PER_MS);
 	for (unsigned i = 0; i < DIRECT_LINKS; i++)

@@ -46,7 +46,7 @@ static void step(int64_t ns)
 /* The same, noticed by the current turn. */
 static void step_in_turn(int64_t ns)
 {
-	double counts = (double)ns / 1e9 * plx_clock_info()->hz;
+	double counts = (double)ns / 1e9 * plx_clock_info_read()->hz;
 
 	step(ns);
 	loop_self->turn_tsc -= (uint64_t)(int64_t)counts;

@@ -70,7 +70,7 @@ PLX_FIXTURE(no_lcores, 0, lcores_down())
 #define THREE_LCORES(test) PLX_TEST_WITH(test, three_lcores, no_lcores)
 
 PLX_READS(struct plx_lcore_stats, stats_of, (uint32_t id),
-	  assert_int_equal(plx_lcore_stats(id, &it), 0))
+	  assert_int_equal(plx_lcore_stats_read(id, &it), 0))
 
 /* Run fn on a worker, and wait for it. */
 static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
@@ -86,7 +86,7 @@ static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 static const struct plx_idle_conf event_idle = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 
 PLX_READS(struct plx_idle_stats, idle_stats_of, (uint32_t id),
-	  assert_int_equal(plx_idle_stats(id, &it), 0))
+	  assert_int_equal(plx_idle_stats_read(id, &it), 0))
 
 /* Run the main lcore's loop until such a thread ends it. Return: the duration. */
 static inline uint64_t run_until(void *(*fn)(void *), void *arg)

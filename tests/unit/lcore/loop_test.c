@@ -331,7 +331,7 @@ TWO_LCORES(a_worker_runs_until_stop)
 	assert_int_equal(plx_lcore_join(10, PLX_NEVER, &result), 0);
 	assert_int_equal(result, 0);
 	assert_false(plx_loop_is_running(10));
-	assert_fails(plx_lcore_stats(11, &after), -ENOENT, "there is no lcore 11");
+	assert_fails(plx_lcore_stats_read(11, &after), -ENOENT, "there is no lcore 11");
 }
 
 PLX_TEST_MAIN()

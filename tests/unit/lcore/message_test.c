@@ -221,13 +221,13 @@ PLX_TEST(lanes_are_freed_at_fini)
 
 	lcores_prepare(2);
 	assert_int_equal(plx_mem_init(NULL), 0);
-	plx_mem_stats(&before);
+	plx_mem_stats_read(&before);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(plx_lcores_init(&lcores.conf), 0);
 		assert_int_equal(plx_lcore_send(10, take, NULL), 0);
 		run_on(10, fill_lane_to_0, NULL);
 		assert_int_equal(plx_lcores_fini(UINT64_MAX), 0);
-		plx_mem_stats(&after);
+		plx_mem_stats_read(&after);
 		assert_int_equal(after.bytes_used, before.bytes_used);
 	}
 	lcores_down();

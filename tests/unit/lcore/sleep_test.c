@@ -406,7 +406,7 @@ ONE(bad_idle_policies_are_refused)
 		assert_fails(plx_idle_set(0, &cases[i].idle), -EINVAL, cases[i].error);
 	assert_fails(plx_idle_set(3, &event_idle), -ENOENT, "plx_idle_set: there is no lcore 3");
 	assert_int_equal(plx_idle_get(3, &conf), -ENOENT);
-	assert_int_equal(plx_idle_stats(3, &stats), -ENOENT);
+	assert_int_equal(plx_idle_stats_read(3, &stats), -ENOENT);
 	assert_int_equal(plx_idle_get(0, &conf), 0);
 	assert_int_equal(conf.mode, PLX_IDLE_EVENT);
 }

@@ -30,7 +30,7 @@ static void signal_a_running_loop(int signal_number)
 	check(plx_stop_signal() == 0);
 	check(plx_lcore_launch(10, run_loop, NULL) == 0);
 	do {
-		plx_lcore_stats(10, &stats);
+		plx_lcore_stats_read(10, &stats);
 	} while (!stats.turns);
 	check(!plx_stopping());
 	kill(getpid(), signal_number);

@@ -64,8 +64,8 @@ static inline struct plx_pool *make_shared(uint32_t count, uint32_t cache_count)
 						 .cache_count = cache_count});
 }
 
-PLX_READS(struct plx_mem_stats, mem_stats, (void), plx_mem_stats(&it))
-PLX_READS(struct plx_pool_stats, stats_of, (struct plx_pool * pool), plx_pool_stats(pool, &it))
+PLX_READS(struct plx_mem_stats, mem_stats, (void), plx_mem_stats_read(&it))
+PLX_READS(struct plx_pool_stats, stats_of, (struct plx_pool * pool), plx_pool_stats_read(pool, &it))
 
 /** Get and put as another lcore, or (PLX_LCORE_NONE) from a thread that is not an lcore. */
 static inline void *get_as(uint32_t id, struct plx_pool *pool)

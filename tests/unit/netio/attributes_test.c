@@ -134,7 +134,7 @@ static int call_it(struct plx_rpc_service *service, struct try_rpc *it)
 		return rc;
 	it->call.done = on_done;
 	it->call.arg = &done;
-	rc = plx_rpc_call(client, &it->call, "hello", 5, NULL);
+	rc = plx_rpc_call_start(client, &it->call, "hello", 5, NULL);
 	if (rc == 0)
 		TURN_UNTIL(done == 1);
 	plx_rpc_client_destroy(client);

@@ -28,7 +28,7 @@ static uint64_t blocked_ms(void)
 {
 	struct netio_subscriber_stats now;
 
-	netio_subscriber_stats(subscriber, &now);
+	netio_subscriber_stats_read(subscriber, &now);
 	return now.blocked_ns / PLX_NS_PER_MS;
 }
 

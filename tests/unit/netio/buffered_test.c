@@ -42,7 +42,7 @@ static void begin_with_pages(uint32_t count)
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = count});
 }
 
-PLX_READS(struct netio_buffered_stats, stats, (void), netio_buffered_stats(&sender, &it))
+PLX_READS(struct netio_buffered_stats, stats, (void), netio_buffered_stats_read(&sender, &it))
 
 /* Send the next message with that length. Return: its status. */
 static int send_next(size_t len)

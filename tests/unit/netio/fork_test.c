@@ -106,7 +106,7 @@ static void call_method(void)
 {
 	struct plx_rpc_call call = {.method = 1, .done = on_reply};
 	unsigned before = replies;
-	int rc = plx_rpc_call(caller, &call, "x", 1, NULL);
+	int rc = plx_rpc_call_start(caller, &call, "x", 1, NULL);
 
 	assert_works(rc);
 	assert_true(turn_until(&replies, before + 1));
@@ -248,7 +248,7 @@ static void use_lcores(void)
 	REFUSED(plx_fd_modify(watch, EPOLLIN));
 	REFUSED(plx_signal_init(&wake, WORKER, on_fire, NULL));
 	REFUSED(plx_idle_set(0, &(struct plx_idle_conf){0}));
-	REFUSED(plx_lcore_stats(WORKER, &(struct plx_lcore_stats){0}));
+	REFUSED(plx_lcore_stats_read(WORKER, &(struct plx_lcore_stats){0}));
 	CHECK(plx_lcore_count() == 0);
 	CHECK(plx_lcore_id() == PLX_LCORE_NONE);
 	CHECK(plx_lcores_fini(UINT64_MAX) == 0);
@@ -284,7 +284,7 @@ static void use_services(void)
 	struct plx_rpc_service *other;
 	struct plx_rpc_client *another;
 
-	REFUSED(plx_rpc_call(caller, &call, "x", 1, NULL));
+	REFUSED(plx_rpc_call_start(caller, &call, "x", 1, NULL));
 	REFUSED(plx_rpc_call_wait(caller, &call, "x", 1, NULL, 0, &answer));
 	REFUSED(plx_rpc_cancel(caller, 1));
 	REFUSED(plx_rpc_client_create(addresses, NULL, &another));

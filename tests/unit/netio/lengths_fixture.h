@@ -166,7 +166,7 @@ static inline void service_up(const char *provider)
 		(const char *const[]){plx_rpc_service_address(service, 0), NULL}, &client,
 		&caller));
 	for (unsigned i = 0; i < ANSWERS; i++)
-		assert_works(plx_rpc_call(caller, &call, NULL, 0, NULL));
+		assert_works(plx_rpc_call_start(caller, &call, NULL, 0, NULL));
 	TURN_UNTIL(kept_count == ANSWERS);
 }
 
@@ -236,7 +236,7 @@ static inline int call_service(size_t len)
 {
 	const struct plx_rpc_call call = {.method = TAKE, .done = on_result};
 
-	return plx_rpc_call(caller, &call, memory, len, NULL);
+	return plx_rpc_call_start(caller, &call, memory, len, NULL);
 }
 
 static inline int answer_call(size_t len)

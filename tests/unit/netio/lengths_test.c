@@ -8,7 +8,7 @@ static const struct api copying[] = {
 	{"netio_reply", reply_copy, 1, "netio_replyv_ref"},
 	{"netio_push", push_copy, 1, "netio_sendv_ref"},
 	{"netio_buffered_publish", publish_copy, 2, "netio_unbuffered_publishv"},
-	{"plx_rpc_call", call_service, 1, "plx_link_send_buf"},
+	{"plx_rpc_call_start", call_service, 1, "plx_link_send_buf"},
 	{"plx_rpc_reply", answer_call, 1, "plx_link_send_buf"},
 };
 

@@ -59,7 +59,7 @@ static inline int pubsub_down(void **state)
 	return netio_down(state) || wrong;
 }
 
-PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats(&publisher, &it))
+PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats_read(&publisher, &it))
 
 #define FLUSH_UNTIL(cond)                                 \
 	do {                                              \

@@ -57,7 +57,7 @@ static int pubsub_down(void **state)
 }
 
 PLX_READS(struct netio_publish_stats, stats, (void),
-	  netio_unbuffered_publish_stats(&publisher, &it))
+	  netio_unbuffered_publish_stats_read(&publisher, &it))
 
 /* Two pieces of memory that stays unchanged until it is published. */
 static int publish_key(netio_tag_t tag, const void *data, size_t len, uint64_t key, int flags)

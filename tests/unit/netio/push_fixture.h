@@ -65,7 +65,7 @@ static inline void on_closed(struct netio_push_receiver *receiver, enum plx_link
 {
 	struct netio_push_stats stats;
 
-	netio_push_stats(&pusher, &stats);
+	netio_push_stats_read(&pusher, &stats);
 	waiting_at_close = stats.waiting;
 	closed++;
 	reason = why_not;
@@ -143,9 +143,9 @@ static inline int push_some(unsigned count, size_t len)
 	return NETIO_STATUS_OK;
 }
 
-PLX_READS(struct netio_push_stats, push_stats, (void), netio_push_stats(&pusher, &it))
+PLX_READS(struct netio_push_stats, push_stats, (void), netio_push_stats_read(&pusher, &it))
 PLX_READS(struct netio_push_receiver_stats, stats_of, (unsigned i),
-	  netio_push_receiver_stats(receivers[i], &it))
+	  netio_push_receiver_stats_read(receivers[i], &it))
 
 static inline int push_down(void **state)
 {

@@ -340,7 +340,7 @@ PUSH_TEST(a_push_socket_may_be_used_and_ended_in_its_callbacks)
 		if (ends) {
 			struct netio_push_stats stats;
 
-			netio_push_stats(ends, &stats);
+			netio_push_stats_read(ends, &stats);
 			assert_int_equal(stats.receivers, act != DISCONNECT);
 			netio_push_socket_fini(ends);
 			free(ends);

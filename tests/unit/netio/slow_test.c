@@ -150,7 +150,7 @@ SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_NEW, .backlog_bytes = 3000);
 	for (unsigned i = 0; i < 100; i++) {
 		publish_all(1, 400, 1);
-		netio_subscriber_stats(subscriber, &now);
+		netio_subscriber_stats_read(subscriber, &now);
 		assert_in_range(now.backlog_bytes, 0, 3000 + 1100);
 	}
 	assert_true(now.is_slow);
@@ -158,7 +158,7 @@ SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 	assert_in_range(now.pages_under_way, 4, 4 + 5);
 	assert_int_equal(now.missed[NETIO_GAP_DROPPED_NEW], stats().dropped_new);
 	catch_up(&subs[0]);
-	netio_subscriber_stats(subscriber, &now);
+	netio_subscriber_stats_read(subscriber, &now);
 	assert_false(now.is_slow);
 	assert_int_equal(now.backlog_bytes, 0);
 }
@@ -457,7 +457,7 @@ SLOW_TEST(an_abandoned_message_is_a_gap)
 	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 1);
 	assert_int_equal(stats().given_up, 1);
-	netio_subscribe_stats(&subs[0].socket, &counted);
+	netio_subscribe_stats_read(&subs[0].socket, &counted);
 	assert_int_equal(counted.messages, subs[0].messages);
 	assert_int_equal(counted.gaps, 1);
 	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 1);

@@ -163,7 +163,7 @@ static int workers_down(void **state)
 #define SPREAD_TEST(test) PLX_TEST_WITH(test, workers_up, workers_down)
 
 PLX_READS(struct plx_listener_stats, stats, (void),
-	  plx_listener_stats(heard.socket.listener->acceptor.listener, &it))
+	  plx_listener_stats_read(heard.socket.listener->acceptor.listener, &it))
 
 SPREAD_TEST(each_lcore_gets_a_connection_in_turn_and_answers_on_it)
 {

@@ -62,7 +62,7 @@ static int publish(struct netio_publish_socket *socket, netio_tag_t tag)
 	return rc;
 }
 
-PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats(&publisher, &it))
+PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats_read(&publisher, &it))
 
 /* Life ---------------------------------------------------------------------------------------- */
 

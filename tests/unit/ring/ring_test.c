@@ -167,7 +167,7 @@ RINGS_TEST(the_depth_is_always_between_0_and_the_capacity)
 }
 
 PLX_READS(struct plx_ring_stats, stats_of, (const struct rings *rings),
-	  plx_ring_stats(rings->ring, &it))
+	  plx_ring_stats_read(rings->ring, &it))
 
 RINGS_TEST(incomplete_pushes_are_counted)
 {

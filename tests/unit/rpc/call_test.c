@@ -44,7 +44,7 @@ CALL_TEST(replies_may_have_any_length)
 		for (size_t k = 0; k < lengths[i]; k++)
 			data[k] = (uint8_t)(k * 7 + lengths[i]);
 		outcome.count = 0;
-		assert_int_equal(plx_rpc_call(caller, &call, data, lengths[i], NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, data, lengths[i], NULL), 0);
 		expect_status(&outcome, PLX_RPC_OK);
 		assert_int_equal(outcome.length, lengths[i]);
 	}
@@ -62,13 +62,13 @@ CALL_TEST(each_version_is_a_separate_method)
 	struct plx_rpc_call call = {.method = TWICE, .done = note_outcome, .arg = &outcome};
 
 	call.version = 1;
-	assert_int_equal(plx_rpc_call(caller, &call, "a", 1, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, "a", 1, NULL), 0);
 	wait_done(&outcome);
 	assert_memory_equal(outcome.data, "1a", 2);
 
 	call.version = 3;
 	outcome.count = 0;
-	assert_int_equal(plx_rpc_call(caller, &call, "a", 1, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, "a", 1, NULL), 0);
 	expect_status(&outcome, PLX_RPC_UNKNOWN);
 	assert_false(outcome.may_have_run);
 }
@@ -132,13 +132,13 @@ CALL_TEST(the_handlers_time_is_reported)
 	wait_done(&outcome);
 	assert_true(outcome.handler_ns >= 2 * PLX_NS_PER_MS);
 	assert_true(outcome.handler_ns < 1000 * PLX_NS_PER_MS);
-	assert_int_equal(plx_rpc_method_stats(service, 4, &stats), 0);
+	assert_int_equal(plx_rpc_method_stats_read(service, 4, &stats), 0);
 	assert_string_equal(stats.name, "slow");
 	assert_int_equal(stats.slow, 1);
 	assert_int_equal(stats.requests, 1);
 	assert_int_equal(stats.replies, 1);
 	assert_true(stats.handler_ns >= 2 * PLX_NS_PER_MS);
-	assert_int_equal(plx_rpc_method_stats(service, 16, &stats), -ENOENT);
+	assert_int_equal(plx_rpc_method_stats_read(service, 16, &stats), -ENOENT);
 }
 
 CALL_TEST(calls_of_one_turn_share_messages)
@@ -248,7 +248,7 @@ static void call_next(const struct plx_rpc_result *result, void *arg)
 	if (chain->left-- == 0)
 		note_outcome(result, &outcome);
 	else
-		assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 }
 
 CALL_TEST(a_callback_may_make_a_call)
@@ -256,7 +256,7 @@ CALL_TEST(a_callback_may_make_a_call)
 	struct chain chain = {.left = 1000};
 	struct plx_rpc_call call = {.method = ECHO, .done = call_next, .arg = &chain};
 
-	assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 	wait_done(&outcome);
 	assert_int_equal(client_stats().calls, 1001);
 	assert_int_equal(client_stats().done[PLX_RPC_OK], 1001);

@@ -233,7 +233,7 @@ static void stream_next(const struct plx_rpc_result *result, void *arg)
 		return;
 	}
 	stream.left--;
-	assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 }
 
 TEST_BARE(clients_move_to_another_service_during_a_drain)
@@ -247,7 +247,7 @@ TEST_BARE(clients_move_to_another_service_during_a_drain)
 	stream.left = UINT32_MAX;
 	stream.running = 32;
 	for (int i = 0; i < 32; i++)
-		assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 	for (int round = 0; round < 5; round++) {
 		pump_ms(20);
 		plx_rpc_service_drain(service);

@@ -154,7 +154,7 @@ static plx_rpc_call_id start_call(struct plx_rpc_client *from, struct plx_rpc_ca
 
 	call.done = call.done ?: note;
 	call.arg = &outcomes[call_count++];
-	assert_works(plx_rpc_call(from, &call, "x", 1, &id));
+	assert_works(plx_rpc_call_start(from, &call, "x", 1, &id));
 	return id;
 }
 
@@ -453,7 +453,7 @@ static void call_again(const struct plx_rpc_result *result, void *arg)
 	if (result->status == PLX_RPC_OK && ++replies == 500)
 		act();
 	if (result->status == PLX_RPC_OK && !todo.is_ending)
-		assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 }
 
 static void end_during_handlers(void (*fn)(void))
@@ -466,7 +466,7 @@ static void end_during_handlers(void (*fn)(void))
 	worker_start();
 	begin(fn);
 	for (int i = 0; i < 16; i++)
-		assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
 	PUMP_UNTIL(todo.times);
 	pump_ms(5);
 	end();

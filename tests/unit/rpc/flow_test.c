@@ -66,7 +66,7 @@ TEST_BARE(cancelled_requests_count_as_open_until_answered)
 	assert_int_equal(gone_count, 4);
 	assert_int_equal(service_stats().open, 4);
 	others.count = 0;
-	assert_works(plx_rpc_call(
+	assert_works(plx_rpc_call_start(
 		other, &(struct plx_rpc_call){.method = ECHO, .done = note_outcome, .arg = &others},
 		NULL, 0, NULL));
 	expect_status(&others, PLX_RPC_OK);
@@ -114,8 +114,8 @@ TEST_BARE(waiting_calls_are_bounded)
 
 	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.calls_max = 4});
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
-	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
+		assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EAGAIN);
 	is_kept(4);
 	reply_to(0, "done");
 	PUMP_UNTIL(client_stats().open != 4);
@@ -130,9 +130,9 @@ TEST_BARE(the_bytes_of_waiting_calls_are_bounded)
 
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = 1}, &attr);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), 0);
-	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
-	assert_int_equal(plx_rpc_call(caller, &call, data, 200, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), -EAGAIN);
+	assert_int_equal(plx_rpc_call_start(caller, &call, data, 200, NULL), 0);
 	assert_int_equal(client_stats().waiting, 3);
 }
 
@@ -143,12 +143,12 @@ TEST_BARE(a_request_that_never_fits_is_refused)
 	char data[1001] = {0};
 
 	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.waiting_max = 1000});
-	assert_fails(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
+	assert_fails(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
 		     "a request of 1001 bytes");
 	call_expecting(PLX_RPC_OK, ECHO, data, sizeof(data), &outcome); /* it need not wait */
 	end_service();
 	call.retry = false;
-	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
+	assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
 }
 
 /* 100000 open calls, and 100000 callbacks. */
@@ -190,7 +190,7 @@ TEST_BARE(a_client_may_have_100000_open_calls)
 	caller = make_client(address, NULL);
 	wait_up(caller);
 	for (uint32_t i = 0; i < MANY; i++) {
-		assert_int_equal(plx_rpc_call(caller, &call, &i, sizeof(i), NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, &i, sizeof(i), NULL), 0);
 		if (i % 64 == 63)
 			plx_loop_turn();
 	}
@@ -225,7 +225,7 @@ TEST(one_client_does_not_starve_another)
 					    .arg = &slow[i]};
 
 		slow[i] = (struct outcome){0};
-		assert_int_equal(plx_rpc_call(first, &call, NULL, 0, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(first, &call, NULL, 0, NULL), 0);
 	}
 	for (int i = 0; i < 3000 && handled_count == 0; i++)
 		plx_loop_turn();
@@ -277,7 +277,7 @@ TEST_BARE(clients_may_disconnect_with_open_calls)
 
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = KEPT_MAX}, NULL);
 	for (int i = 0; i < 2000; i++)
-		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), 0);
 	is_kept(2000);
 	plx_rpc_client_destroy(caller);
 	for (int turn = 0; turn < 1000000 && gone_count < 2000; turn++) {
@@ -311,7 +311,7 @@ TEST_BARE(a_client_with_one_open_call_costs_the_service_little_memory)
 	}
 	before = mallinfo2();
 	for (int i = 0; i < CLIENTS; i++)
-		assert_int_equal(plx_rpc_call(others[i], &call, NULL, 0, NULL), 0);
+		assert_int_equal(plx_rpc_call_start(others[i], &call, NULL, 0, NULL), 0);
 	is_kept(CLIENTS);
 	after = mallinfo2();
 	assert_true(after.uordblks + after.hblkhd <

@@ -456,10 +456,10 @@ CLIENT_TEST(a_callback_cancels_when_the_link_ends)
 
 	call.done = cancel_other;
 	call.arg = &first;
-	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), 0);
 	call.done = note_outcome;
 	call.arg = &second;
-	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, &other_call), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, &other_call), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	plx_link_abort(server.link);
 	expect_status(&first, PLX_RPC_PEER_DOWN);

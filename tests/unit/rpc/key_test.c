@@ -253,7 +253,7 @@ KEY_TEST(attributes_are_checked)
 	struct plx_rpc_service *none;
 
 	assert_fails(plx_rpc_service_create(&attr, &none), -EINVAL, "key_ns 1: give 1 ms to 24 h");
-	assert_fails(plx_rpc_call(caller, &call, NULL, 0, NULL), -EINVAL,
+	assert_fails(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EINVAL,
 		     "a call with a key cannot be hedged");
 }
 

@@ -67,7 +67,7 @@ static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, ui
 	call.method = ECHO;
 	call.done = count_end;
 	call.arg = (void *)(uintptr_t)number;
-	assert_int_equal(plx_rpc_call(caller, &call, data, length, &id), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, data, length, &id), 0);
 	return id;
 }
 
@@ -142,7 +142,8 @@ TEST_BARE(ended_requests_free_their_memory)
 		for (uint32_t i = 0; i < 64; i++)
 			call_number((struct plx_rpc_call){.deadline_ns = 50 * PLX_NS_PER_MS}, i,
 				    sizeof(data));
-		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
+		assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL),
+				 -EAGAIN);
 		assert_int_equal(client_stats().waiting, 64);
 		assert_true(pump_until(&ended, 64, 3000));
 		assert_int_equal(statuses[PLX_RPC_PEER_DOWN], 64);

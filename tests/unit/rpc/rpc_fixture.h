@@ -207,8 +207,9 @@ static inline struct plx_rpc_client *make_client_of(const struct plx_rpc_service
 	return make_client((const char *const[]){plx_rpc_service_address(of, 0), NULL}, attr);
 }
 
-PLX_READS(struct plx_rpc_service_stats, service_stats, (void), plx_rpc_service_stats(service, &it))
-PLX_READS(struct plx_rpc_client_stats, client_stats, (void), plx_rpc_client_stats(caller, &it))
+PLX_READS(struct plx_rpc_service_stats, service_stats, (void),
+	  plx_rpc_service_stats_read(service, &it))
+PLX_READS(struct plx_rpc_client_stats, client_stats, (void), plx_rpc_client_stats_read(caller, &it))
 
 /* Turn the loop until the client has a service to call. */
 static inline void wait_up(struct plx_rpc_client *which)
@@ -310,7 +311,7 @@ static inline plx_rpc_call_id call_as(struct plx_rpc_call call, const void *data
 	*it = (struct outcome){0};
 	call.done = note_outcome;
 	call.arg = it;
-	assert_works(plx_rpc_call(caller, &call, data, length, &id));
+	assert_works(plx_rpc_call_start(caller, &call, data, length, &id));
 	assert_int_equal(it->count, 0); /* never inside the call */
 	return id;
 }

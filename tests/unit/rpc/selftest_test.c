@@ -52,7 +52,7 @@ static void describe_it(void)
 		.method = PLX_RPC_DESCRIBE, .done = note_description, .arg = &outcome};
 
 	outcome.count = 0;
-	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
+	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), 0);
 	wait_done(&outcome);
 }
 

@@ -65,7 +65,7 @@ static void call_all(uint32_t method, plx_rpc_done_fn done)
 	for (uintptr_t i = 0; i < COUNT; i++) {
 		struct plx_rpc_call call = {.method = method, .done = done, .arg = (void *)i};
 
-		assert_works(plx_rpc_call(caller, &call, "abcd", 4, NULL));
+		assert_works(plx_rpc_call_start(caller, &call, "abcd", 4, NULL));
 	}
 }
 

@@ -241,7 +241,7 @@ static void set_up(void)
 	rpc_start("tcp", NULL, NULL);
 }
 
-MISUSE(plx_rpc_call, caller, &(struct plx_rpc_call){.method = ECHO}, "x", 1, NULL)
+MISUSE(plx_rpc_call_start, caller, &(struct plx_rpc_call){.method = ECHO}, "x", 1, NULL)
 MISUSE(plx_rpc_cancel, caller, 1)
 MISUSE(plx_rpc_client_is_up, caller)
 MISUSE(plx_rpc_client_destroy, caller)
