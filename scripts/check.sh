@@ -163,21 +163,13 @@ tidy()
 		sed -e 's/\x1b\[[0-9;]*m//g' -e '/clang-tidy-'"$llvm"' -/d' -e '/^[0-9]* warnings* generated\.$/d' -e '/^$/d'
 }
 
-# headers_alone COMPILER BUILD: each installed header must compile alone, in strict C and C++.
+# headers_alone COMPILER BUILD: each installed header and macro, in strict C and C++.
 headers_alone()
 {
-	local header includes language status=0
+	local headers
 
-	mapfile -t includes < <(printf -- '-I%s\n' lib/*/)
-	while read -r header; do
-		for language in '-x c -std=c11' '-x c -std=c17' '-x c++ -std=c++17 -Wold-style-cast'; do
-			# The language is a list of options.
-			# shellcheck disable=SC2086
-			"$1" $language -pedantic-errors -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
-				-include "$header" -fsyntax-only /dev/null || status=1
-		done
-	done < <(meson introspect --installed "$2" | jq -r 'keys[] | select(endswith(".h"))')
-	return $status
+	mapfile -t headers < <(meson introspect --installed "$2" | jq -r 'keys[] | select(endswith(".h"))')
+	tests/headers/alone.sh "$1" "${headers[@]}"
 }
 
 # In the folder of test.sh, which already contains most of the build.

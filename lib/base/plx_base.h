@@ -166,12 +166,12 @@ void plx_log_write(enum plx_log_level level, const struct plx_log_component *com
 	} while (0)
 
 /** Define a static component `variable` named `text` and register it at load time. */
-#define PLX_LOG_COMPONENT(variable, text)                                                     \
-	static struct plx_log_component variable = {.name = (text), .level = PLX_LOG_NOTICE}; \
-	PLX_CONSTRUCTOR static void variable##_register(void)                                 \
-	{                                                                                     \
-		plx_log_register(&variable);                                                  \
-	}                                                                                     \
+#define PLX_LOG_COMPONENT(variable, text)                                          \
+	static struct plx_log_component variable = {(text), PLX_LOG_NOTICE, NULL}; \
+	PLX_CONSTRUCTOR static void variable##_register(void)                      \
+	{                                                                          \
+		plx_log_register(&variable);                                       \
+	}                                                                          \
 	struct plx_log_component /* takes the semicolon */
 
 /** Limits messages that a peer can cause at any rate to `burst` per second. */

@@ -87,7 +87,7 @@ struct netio_buffered_attr {
 };
 
 /** The page sizes of NetIO-next: 128 pages of 1 MiB, 2 s. */
-#define NETIO_BUFFERED_ATTR_1M {.page_bytes = 1u << 20, .page_count = 128}
+#define NETIO_BUFFERED_ATTR_1M {{NULL, 0, 0, 0, 0}, 1u << 20, 128, 0, 0}
 
 /** Copies messages into pages. A page leaves when it is full, at the watermark, after timeout_ns,
  * or by netio_buffered_flush: as soon as the link has taken the pages before it. Until then

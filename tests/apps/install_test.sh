@@ -48,15 +48,8 @@ undeclared=$(comm -13 \
 	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT"/lib/{base/base_internal,eal/option_words}.h | grep -oE '\w+' | sort -u) \
 	<(nm -D --defined-only "$lib_dir/libpollux.so" | grep -oE '\b(plx|netio)_\w+' | sort -u))
 [[ -z $undeclared ]] || fail "libpollux exports what no installed header declares: $undeclared"
-# Each header compiles alone, in C and in C++.
 [[ -f $prefix/include/pollux/netio/netio.h ]] || fail 'netio/netio.h is not installed'
-for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; do
-	for language in 'c -std=c11' 'c -std=c17' 'c++ -std=c++17 -Wold-style-cast'; do
-		# shellcheck disable=SC2046,SC2086
-		${CC:-cc} -x $language -fsyntax-only -pedantic-errors -Wall -Wextra -Werror $(pkg-config --cflags pollux) \
-			-include "$header" /dev/null || fail "${header##*/} alone does not compile as $language"
-	done
-done
+"$PLX_SOURCE_ROOT/tests/headers/alone.sh" "${CC:-cc}" "$prefix"/include/pollux/{,netio/}*.h || fail 'the headers are not strict'
 for app in "${@:2}"; do
 	[[ -x $prefix/bin/$app ]] || fail "$app is not installed"
 	! nm "$prefix/bin/$app" | grep ' plx_eal_init$' | grep -v ' U ' || fail "$app has parts of libpollux in it"

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Each installed header compiles alone, in strict C and C++, with the warnings that users turn on. macros.c uses each
+# of their macros, since an unused macro may hold anything.
+#
+#     alone.sh COMPILER HEADER...
+set -uo pipefail
+
+compiler=$1
+headers=("${@:2}")
+macros=$(dirname "${BASH_SOURCE[0]}")/macros.c
+status=0
+
+# compiles FILE OPTION...: in each language.
+compiles()
+{
+	local language
+
+	for language in 'c -std=c11' 'c -std=c17' 'c++ -std=c++14' 'c++ -std=c++17' 'c++ -std=c++20'; do
+		[[ $language != c++* ]] || language+=' -Wold-style-cast'
+		# The language is a list of options, and the compiler may include some.
+		# shellcheck disable=SC2086
+		$compiler -x $language -pedantic-errors -Wpedantic -Wall -Wextra -Wshadow -Werror "${includes[@]}" \
+			"${@:2}" -fsyntax-only "$1" && continue
+		echo "alone.sh: ${*:2} $1 does not compile as $language"
+		status=1
+	done
+}
+
+mapfile -t includes < <(printf '%s\n' "${headers[@]%/*}" | sort -u | sed 's/^/-I/')
+for header in "${headers[@]}"; do
+	compiles /dev/null -include "$header"
+done
+compiles "$macros"
+
+unused=$(comm -23 <(sed -nE 's/^ *# *define +(\w+).*/\1/p' "${headers[@]}" | grep -v '_H$' | sort -u) \
+	<(grep -oE '\w+' "$macros" | sort -u))
+if [[ -n $unused ]]; then
+	echo "alone.sh: use these macros of the installed headers in ${macros#"$PWD"/}:" "${unused//$'\n'/ }"
+	status=1
+fi
+exit $status

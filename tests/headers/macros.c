@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Uses each macro of the installed headers, and compiles in the languages of alone.sh. */
+#include "netio.h"
+#include "plx_address.h"
+#include "plx_admit.h"
+#include "plx_arrival.h"
+#include "plx_base.h"
+#include "plx_direct.h"
+#include "plx_eal.h"
+#include "plx_fabric.h"
+#include "plx_fabric_driver.h"
+#include "plx_idle.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+#include "plx_peer.h"
+#include "plx_ring.h"
+#include "plx_rpc.h"
+#include "plx_stats.h"
+#include "plx_timer.h"
+#include "plx_topo.h"
+#include "plx_watch.h"
+
+PLX_BEGIN_DECLS
+PLX_EXPORT PLX_NOINLINE int say(const char *format, ...) PLX_PRINTF(1, 2);
+PLX_RING_NOPLT void begin(void);
+PLX_END_DECLS
+
+PLX_LOG_COMPONENT(log_macros, "macros");
+
+PLX_INITIAL_EXEC static __thread uint64_t begun;
+
+struct item {
+	PLX_ALIGNED(16) uint32_t id;
+	PLX_ALIGNED_LINE PLX_ATOMIC(uint32_t) count;
+	PLX_RING_BLOCK char line[PLX_CACHE_LINE];
+};
+
+struct callbacks {
+	NETIO_CONNECTION_CALLBACKS(struct item *item)
+};
+
+struct connect_callbacks {
+	NETIO_CONNECT_CALLBACKS(struct item *item)
+};
+
+struct publish_callbacks {
+	NETIO_PUBLISH_CALLBACKS(struct item *item)
+};
+
+PLX_ALWAYS_INLINE static inline uint32_t read_count(const uint32_t *id)
+{
+	const struct item *item = plx_container_of(id, const struct item, id);
+
+	plx_prefetch_read(item);
+	plx_prefetch_write(item);
+	return plx_atomic_load(&item->count, PLX_ACQUIRE);
+}
+
+static void end(struct item *item)
+{
+	plx_atomic_store(&item->count, 1, PLX_RELAXED);
+	plx_atomic_store(&item->count, 2, PLX_RELEASE);
+}
+
+static void end_item(struct item **item)
+{
+	end(*item);
+}
+
+PLX_CONSTRUCTOR void begin(void)
+{
+	begun++;
+}
+
+PLX_DESTRUCTOR static void finish(void)
+{
+	plx_log(&log_macros, PLX_LOG_NOTICE, "done");
+	plx_log(&log_macros, PLX_LOG_NOTICE, "begun: %d", PLX_CAST(int, begun));
+}
+
+static void on_value(const void *data, size_t size_bytes)
+{
+	say("%p, %zu", data, size_bytes);
+}
+
+static int on_lcores(const struct plx_cpuset *cpus)
+{
+	unsigned seen = 0;
+
+	PLX_LCORE_FOREACH (id)
+		seen += id;
+	PLX_LCORE_FOREACH_WORKER (id)
+		PLX_LCORE_SEND_VALUE(id, on_value, seen);
+	PLX_LINK_FOREACH(link)
+	seen += plx_link_is_open(link);
+	PLX_CPUSET_FOREACH (cpu, cpus)
+		seen += cpu;
+	return plx_likely(seen) && !plx_unlikely(seen > 9) ? PLX_NODE_ANY : 0;
+}
+
+static const uint64_t numbers[] = {
+	PLX_ADDRESS_MAX,
+	PLX_ADMIT_DATA_MAX,
+	PLX_BUF_HEADROOM,
+	PLX_CLOSE_NS,
+	PLX_CPU_MAX,
+	PLX_DEAD_AFTER_DEFAULT,
+	PLX_DEAD_AFTER_MIN,
+	PLX_DEAD_AFTER_NS_MAX,
+	PLX_EAL_LEVELS_MAX,
+	PLX_EAL_NODES_MAX,
+	PLX_HEARTBEAT_NS_DEFAULT,
+	PLX_HEARTBEAT_NS_MAX,
+	PLX_HEARTBEAT_NS_MIN,
+	PLX_LANE_SLOTS_DEFAULT,
+	PLX_LANE_SLOTS_MAX,
+	PLX_LANE_SLOTS_MIN,
+	PLX_LCORE_MAX,
+	PLX_LCORE_NONE,
+	PLX_LCORE_VAR_BYTES,
+	PLX_LINK_HELLO_MAX,
+	PLX_LINK_OVERHEAD,
+	PLX_MESSAGE_BYTES,
+	PLX_NEVER,
+	PLX_NONE,
+	PLX_NO_LIMIT,
+	PLX_NS_PER_MS,
+	PLX_NS_PER_S,
+	PLX_NS_PER_US,
+	PLX_PARTIAL_BYTES_DEFAULT,
+	PLX_PARTIAL_BYTES_MAX,
+	PLX_PARTIAL_BYTES_MIN,
+	PLX_PEER_BYTES,
+	PLX_POOL_CACHE_MAX,
+	PLX_PRINTABLE_BYTES,
+	PLX_PROGRAM_BYTES,
+	PLX_RDMA_NAME_BYTES,
+	PLX_RDMA_PORTS_MAX,
+	PLX_RECEIVE_BYTES_DEFAULT,
+	PLX_RECEIVE_BYTES_MAX,
+	PLX_RECEIVE_BYTES_MIN,
+	PLX_RECONNECT_MAX_NS,
+	PLX_RECONNECT_MIN_NS,
+	PLX_RECONNECT_SAME_HOST_NS,
+	PLX_REMOTE_BYTES,
+	PLX_REMOTE_READ,
+	PLX_REMOTE_WRITE,
+	PLX_RING_BURST_MAX,
+	PLX_RING_CAPACITY_MAX,
+	PLX_RING_ELEMENT_MAX,
+	PLX_RPC_DEADLINE_NS_DEFAULT,
+	PLX_RPC_DESCRIBE,
+	PLX_RPC_DISCARD,
+	PLX_RPC_ECHO,
+	PLX_RPC_GENERATE,
+	PLX_RPC_PAYLOAD_MAX,
+	PLX_RPC_SELF_TEST,
+	PLX_RPC_SELF_TEST_MAX,
+	PLX_SEND_COPY_MAX,
+	PLX_STOOD_STILL_NS,
+	PLX_TURN_MAX_DEFAULT,
+	PLX_TURN_NS_DEFAULT,
+	PLX_TURN_NS_MAX,
+	PLX_TURN_NS_MIN,
+	PLX_ZONE_MAX,
+	PLX_ZONE_NONE,
+	NETIO_ABSENT_MAX,
+	NETIO_ABSENT_NS,
+	NETIO_ABSENT_PER_HOST_MAX,
+	NETIO_GAP_BIT(NETIO_GAP_LOST),
+	NETIO_GAP_TEXT_BYTES,
+	NETIO_IOV_MAX,
+	NETIO_PAGE_BYTES_MAX,
+	NETIO_PAGE_BYTES_MIN,
+	NETIO_PAGE_COUNT_MAX,
+	NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
+	NETIO_REENTRY,
+	NETIO_REENTRY_MAX,
+	NETIO_SUBSCRIBERS_DEFAULT,
+	NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT,
+	NETIO_SUBSCRIPTIONS_DEFAULT,
+};
+
+static const double shares[] = {PLX_IDLE_LATENCY, PLX_IDLE_BALANCED, PLX_IDLE_ECO};
+
+static const char *const names[] = {PLX_ARRIVAL_OPS, PLX_WATCH_OPS};
+static const char *const policies[] = NETIO_POLICY_NAMES;
+
+static const struct netio_buffered_attr pages = NETIO_BUFFERED_ATTR_1M;
+
+int main(void)
+{
+	struct netio_buffered_attr changed = NETIO_BUFFERED_ATTR_1M;
+	struct plx_cpuset cpus = plx_cpuset_and(NULL, NULL);
+	struct item item;
+	struct item *ended PLX_CLEANUP(end_item) = &item;
+	struct callbacks PLX_UNUSED callbacks;
+	struct connect_callbacks PLX_UNUSED connect_callbacks;
+	struct publish_callbacks PLX_UNUSED publish_callbacks;
+
+	changed.page_count = 2;
+	if (plx_ring_is_one(PLX_ARRAY_LEN(names)))
+		return 1;
+	return say("%s %s %d %d", names[0], policies[0], numbers[0] > 1, shares[0] > 1) +
+	       on_lcores(&cpus) + (pages.page_bytes > changed.page_bytes) +
+	       (read_count(&item.id) > 1);
+}
