@@ -251,6 +251,9 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
 struct plx_fd;
 
+/** Most descriptors that one check of the loop handles. The others follow in the next one. */
+#define PLX_FD_BURST_MAX 32
+
 /** events: those of epoll(7) that occurred. Runs on the lcore. */
 typedef void (*plx_fd_fn)(int fd, uint32_t events, void *arg);
 

@@ -86,7 +86,7 @@ struct netio_buffered_attr {
 				       PLX_NEVER */
 };
 
-/** The page sizes of NetIO-next: 128 pages of 1 MiB, 2 s. */
+/** The page sizes of the NetIO that preceded NetIO-next: 128 pages of 1 MiB, 2 s. */
 #define NETIO_BUFFERED_ATTR_1M {{NULL, 0, 0, 0, 0}, 1u << 20, 128, 0, 0}
 
 /** Copies messages into pages. A page leaves when it is full, at the watermark, after timeout_ns,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Uses each macro of the installed headers, and compiles in the languages of alone.sh. */
-#include "netio.h"
+#include "netio_compat.h"
 #include "plx_address.h"
 #include "plx_admit.h"
 #include "plx_arrival.h"
@@ -83,6 +83,11 @@ static void on_value(const void *data, size_t size_bytes)
 	say("%p, %zu", data, size_bytes);
 }
 
+static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
+{
+	say("%p: %d %d", socket->data, key == 1, status);
+}
+
 static int on_lcores(const struct plx_cpuset *cpus)
 {
 	unsigned seen = 0;
@@ -109,6 +114,8 @@ static const uint64_t numbers[] = {
 	PLX_DEAD_AFTER_NS_MAX,
 	PLX_EAL_LEVELS_MAX,
 	PLX_EAL_NODES_MAX,
+	PLX_FD_BURST_MAX,
+	MAX_EPOLL_EVENTS,
 	PLX_HEARTBEAT_NS_DEFAULT,
 	PLX_HEARTBEAT_NS_MAX,
 	PLX_HEARTBEAT_NS_MIN,
@@ -194,14 +201,16 @@ int main(void)
 	struct plx_cpuset cpus = plx_cpuset_and(NULL, NULL);
 	struct item item;
 	struct item *ended PLX_CLEANUP(end_item) = &item;
+	struct netio_unbuffered_publish_socket publisher;
 	struct callbacks PLX_UNUSED callbacks;
 	struct connect_callbacks PLX_UNUSED connect_callbacks;
 	struct publish_callbacks PLX_UNUSED publish_callbacks;
 
+	publisher.msg_published = on_published;
+	publisher.msg_published(&publisher, 1, 0);
 	changed.page_count = 2;
 	if (plx_ring_is_one(PLX_ARRAY_LEN(names)))
 		return 1;
 	return say("%s %s %d %d", names[0], policies[0], numbers[0] > 1, shares[0] > 1) +
-	       on_lcores(&cpus) + (pages.page_bytes > changed.page_bytes) +
-	       (read_count(&item.id) > 1);
+	       on_lcores(&cpus) + (pages.pagesize > changed.pagesize) + (read_count(&item.id) > 1);
 }

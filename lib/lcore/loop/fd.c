@@ -39,13 +39,14 @@ int fds_wait(struct fds *fds, uint64_t wait_ns)
 		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
 	};
 	struct pollfd ready = {.fd = fds->epoll, .events = POLLIN};
-	int count = wait_ns ? epoll_pwait2(fds->epoll, fds->events, FDS_BURST, &timeout, NULL)
-			    : epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
+	int count = wait_ns
+			  ? epoll_pwait2(fds->epoll, fds->events, PLX_FD_BURST_MAX, &timeout, NULL)
+			  : epoll_wait(fds->epoll, fds->events, PLX_FD_BURST_MAX, 0);
 
 	if (count < 0 && errno != EINTR) { /* an old kernel, or a container that forbids it */
 		count = ppoll(&ready, 1, &timeout, NULL);
 		if (count > 0)
-			count = epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
+			count = epoll_wait(fds->epoll, fds->events, PLX_FD_BURST_MAX, 0);
 	}
 	fds->next = 0;
 	fds->count = count > 0 ? (unsigned)count : 0;

@@ -174,8 +174,6 @@ unsigned signals_run(struct loop *loop);
 
 /* Descriptors: fd.c ------------------------------------------------------------------------ */
 
-#define FDS_BURST 32
-
 struct fds {
 	struct plx_watch_set set; /* for libraries */
 	struct plx_watch bell;    /* the lcore's eventfd */
@@ -184,8 +182,9 @@ struct fds {
 	uint32_t until_look;       /* turns */
 	struct plx_poller *poller; /* NULL: the program has added no descriptor yet */
 	LIST_HEAD(, plx_fd) list;
-	struct epoll_event events[FDS_BURST]; /* data.ptr: a struct plx_watch; NULL: removed */
-	unsigned next, count;                 /* those from next on are not handled yet */
+	struct epoll_event
+		events[PLX_FD_BURST_MAX]; /* data.ptr: a struct plx_watch; NULL: removed */
+	unsigned next, count;             /* those from next on are not handled yet */
 };
 
 /* Return: 0; -errno: call fds_fini. */
