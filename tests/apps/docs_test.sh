@@ -8,7 +8,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 sanitizer=${1:-none}
-least=7 # programs in the pages
+least=9 # programs in the pages
 
 # programs FILE: write each to a separate file, with the page's line numbers for the compiler.
 programs()
@@ -46,6 +46,15 @@ for program in "${found[@]}"; do
 	${CC:-cc} "${flags[@]}" "$program" "${library[@]}" -o "${program%.c}"
 	check "$(basename "$program" .c) builds" "(($? == 0))"
 done
+
+# The program before porting and the one after it count the same.
+if [[ $sanitizer == none ]]; then
+	export NETIO_OPTIONS='--huge none'
+	for program in "$temp"/from-netio-next-*[0-9]; do
+		said=$(timeout 20 "$program" 2>"$temp/from.err" </dev/null)
+		check "$(basename "$program") counts" "(($? == 0)) && [[ \$(grep -v '^port [1-9]' <<<\$said) == $'3\n2\n1' ]]"
+	done
+fi
 
 # README.md's client fails if nothing listens, and otherwise prints the answer.
 hello=$(ls "$temp"/README-*[0-9] 2>/dev/null)
