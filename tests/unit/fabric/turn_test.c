@@ -37,7 +37,18 @@ PLX_FIXTURE(stop, 0, (plx_poller_remove(turn_counter), fixture_stop()))
 #define TEST(name)      PLX_TEST_WITH(name, start_with_one, stop)
 #define TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-#define COUNT           24
+/* Unlike expect_soon, it stops after the turn in which the condition holds. */
+#define turn_until(condition)                                       \
+	do {                                                        \
+		uint64_t end_ns_ = plx_now_ns() + 5 * PLX_NS_PER_S; \
+                                                                    \
+		while (!(condition) && plx_now_ns() < end_ns_)      \
+			plx_loop_turn();                            \
+		if (!(condition))                                   \
+			fail_msg("not in time: %s", #condition);    \
+	} while (0)
+
+#define COUNT 24
 
 static const struct plx_link_attr takes_all = {.rx_buf_count = COUNT + 2};
 
@@ -259,12 +270,10 @@ TEST_BARE(slow_messages_come_one_a_turn)
 	begin_to_wait(&fast, 100000000);
 	begin_to_wait(&slow, 1);
 	slow.rest.go_on = take_slowly;
-	while (slow.calls < 2)
-		plx_loop_turn();
+	turn_until(slow.calls >= 2);
 	calls = slow.calls;
 	done = slow.done;
-	while (slow.calls < calls + 50)
-		plx_loop_turn();
+	turn_until(slow.calls >= calls + 50);
 	assert_int_equal(slow.done - done, 50);
 	assert_true(fast.done > 50 * 8);
 	turn_end(&fast.rest);
@@ -455,8 +464,7 @@ TEST(completions_that_wait_end_with_the_fabric)
 {
 	fixture_pair(&takes_all);
 	send_numbers();
-	while (server.messages < 2)
-		plx_loop_turn();
+	turn_until(server.messages >= 2);
 	assert_true(server.messages < COUNT / 2);
 	plx_fabric_fini();
 	assert_int_equal(server.closed + client.closed, 2);
