@@ -271,7 +271,7 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 	FLUSH_UNTIL(subs[0].messages == 3);
 	liar.id = at_subscriber(&subs[0])->key;
 	liar.incarnation = subs[0].publisher->incarnation;
-	liar.number = WIRE_GAP_COUNT_MAX; /* more are refused */
+	liar.number = WIRE_GAP_COUNT_MAX;
 	cut_and_wait(&subs[0]);
 	netio_subscribe_socket_fini(&subs[0].socket);
 	raw_connect(port(), &attr, &liar);
@@ -280,6 +280,21 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 	assert_int_equal(stats().absent, 0);
 	plx_link_close(raw);
 	TURN_UNTIL(raw_closed == 1);
+}
+
+/* A gap could not hold their number. */
+SLOW_TEST(who_claims_more_than_a_gap_holds_is_refused)
+{
+	struct plx_link_attr attr = {.events = &raw_events};
+	struct wire_greeting liar = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
+
+	publish_with(SMALL_PAGES);
+	liar.id = liar.incarnation = 1;
+	liar.number = WIRE_GAP_COUNT_MAX + 1;
+	raw_connect(port(), &attr, &liar);
+	TURN_UNTIL(raw_closed == 1);
+	assert_non_null(strstr(raw_why, "the number of messages is out of range"));
+	assert_int_equal(came, 0);
 }
 
 /* Otherwise one host makes the publisher forget all others, and takes its time. */
