@@ -10,17 +10,23 @@
 /* subscribe ----------------------------------------------------------------------------------- */
 
 static struct netio_subscribe_socket subscriber;
-static unsigned subscriptions; /* not refused */
+static unsigned subscriptions; /* that have not ended */
 static char last_why[256];
 
 /* Attempts continue; a reason is reported when it changes. */
+static bool is_news(const char *why)
+{
+	if (strcmp(why, last_why) == 0)
+		return false;
+	snprintf(last_why, sizeof(last_why), "%s", why);
+	return true;
+}
+
 static void on_connection_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
 				  const char *why)
 {
-	if (strcmp(why, last_why) == 0)
-		return;
-	snprintf(last_why, sizeof(last_why), "%s", why);
-	cat_tell("%s; trying again", why);
+	if (is_news(why))
+		cat_tell("%s; trying again", why);
 }
 
 static void on_connected(struct netio_publisher *publisher)
@@ -51,7 +57,17 @@ static void on_subscription_refused(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	cat_fail("subscription to %s refused: %s", cat_tag_format(subscription, text), why);
+	if (is_news(why))
+		cat_tell("subscription to %s refused: %s", cat_tag_format(subscription, text), why);
+}
+
+/* The publisher never accepts it. */
+static void on_subscription_ended(struct netio_publisher *publisher,
+				  const struct netio_subscription *subscription)
+{
+	char text[CAT_TAG_TEXT];
+
+	cat_fail("subscription to %s ended", cat_tag_format(subscription, text));
 	if (--subscriptions == 0)
 		cat_end();
 }
@@ -99,6 +115,7 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 	subscriber.cb_connection_suspect = on_publisher_suspect;
 	subscriber.cb_subscribed = on_subscribed;
 	subscriber.cb_subscription_refused = on_subscription_refused;
+	subscriber.cb_unsubscribed = on_subscription_ended;
 	subscriber.cb_subscription_lost = on_lost;
 	subscriber.cb_subscription_resumed = on_resumed;
 	subscriber.cb_gap = on_gap;

@@ -353,7 +353,11 @@ struct netio_subscribe_socket {
 	 * Messages may arrive before this callback. */
 	void (*cb_subscribed)(struct netio_publisher *publisher,
 			      const struct netio_subscription *subscription);
-	/** The publisher refused the subscription, which ends it; why is for people. */
+	/** The publisher refused the subscription; why is for people. Without this callback each
+	 * reason is logged, once a connection. The publisher may have room later: it is asked again
+	 * after a random wait, as after cb_connection_refused, until netio_unsubscribe. Only
+	 * refuse_block, or reconnect_min_ns of PLX_NEVER, end the subscription: cb_unsubscribed
+	 * follows. */
 	void (*cb_subscription_refused)(struct netio_publisher *publisher,
 					const struct netio_subscription *subscription,
 					const char *why);
@@ -365,7 +369,8 @@ struct netio_subscribe_socket {
 	/** The publisher accepted a lost subscription again. */
 	void (*cb_subscription_resumed)(struct netio_publisher *publisher,
 					const struct netio_subscription *subscription);
-	/** After netio_unsubscribe: no further messages for this subscription. */
+	/** After netio_unsubscribe, or a refusal that ends the subscription: no further messages
+	 * for it. */
 	void (*cb_unsubscribed)(struct netio_publisher *publisher,
 				const struct netio_subscription *subscription);
 	/** Messages are missing between those received before and those received from now on. */

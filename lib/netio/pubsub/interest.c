@@ -155,35 +155,108 @@ int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscr
 		return plx_fail(ENOENT, "netio_unsubscribe: that is not subscribed to at %s",
 				publisher->pub.address);
 	tdelete(interest, &publisher->by_what, compare);
-	if (interest->state != INTEREST_NEW) {
+	if (interest->state != INTEREST_NEW && interest->state != INTEREST_REFUSED) {
 		interest->state = INTEREST_ENDING;
 		TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
 		publisher_send_requests(publisher);
 		return 0;
 	}
-	TAILQ_REMOVE(&publisher->to_request, interest, link);
+	TAILQ_REMOVE(interest->state == INTEREST_NEW ? &publisher->to_request
+						     : &publisher->to_retry,
+		     interest, link);
 	interest->state = INTEREST_ENDED;
 	TAILQ_INSERT_TAIL(&publisher->to_end, interest, link);
 	plx_task_schedule(&publisher->report_task);
 	return 0;
 }
 
-/* Answers ------------------------------------------------------------------------------------- */
+/* Refusals ------------------------------------------------------------------------------------ */
+
+static void request_again(struct plx_timer *timer, void *arg)
+{
+	struct publisher *publisher = arg;
+	struct interest *interest;
+
+	while ((interest = TAILQ_FIRST(&publisher->to_retry))) {
+		TAILQ_REMOVE(&publisher->to_retry, interest, link);
+		interest->state = INTEREST_NEW;
+		TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
+	}
+	publisher_send_requests(publisher);
+}
+
+void publisher_init_interests(struct publisher *publisher)
+{
+	const struct plx_connector_attr *attr = &publisher->connection.session.attr;
+
+	TAILQ_INIT(&publisher->to_request);
+	TAILQ_INIT(&publisher->to_end);
+	TAILQ_INIT(&publisher->to_retry);
+	plx_timer_init(&publisher->retry_timer, request_again, publisher);
+	plx_timer_set_lax(&publisher->retry_timer, true);
+	plx_backoff_init(&publisher->retry, attr->reconnect_min_ns, attr->reconnect_max_ns,
+			 publisher->key);
+}
+
+void publisher_stop_retrying(struct publisher *publisher)
+{
+	plx_timer_stop(&publisher->retry_timer);
+	plx_backoff_reset(&publisher->retry);
+	TAILQ_INIT(&publisher->to_retry);
+}
+
+/* It may have room later, unless it does not want subscriptions like that. Return: whether it is
+ * asked again. */
+static bool retry_later(struct publisher *publisher, struct interest *interest,
+			enum wire_status status)
+{
+	if (status == WIRE_NO_BLOCK ||
+	    publisher->connection.session.attr.reconnect_min_ns == PLX_NEVER)
+		return false;
+	interest->state = INTEREST_REFUSED;
+	TAILQ_INSERT_TAIL(&publisher->to_retry, interest, link);
+	if (!plx_timer_running(&publisher->retry_timer))
+		plx_timer_start(&publisher->retry_timer, plx_backoff_next_ns(&publisher->retry));
+	return true;
+}
+
+/* Log each reason once a connection. If the program is notified, it is no warning. */
+static void log_refused(struct publisher *publisher, enum wire_status status, const char *why,
+			bool is_retried)
+{
+	const struct netio_subscribe_socket *socket = publisher->connection.socket;
+	bool is_notified = socket && socket->cb_subscription_refused;
+
+	if (publisher->refusals_logged & 1u << status)
+		return;
+	publisher->refusals_logged |= 1u << status;
+	plx_log(netio_log, is_notified ? PLX_LOG_INFO : PLX_LOG_WARNING,
+		"%s refuses a subscription: %s%s", publisher->pub.address, why,
+		is_retried ? "; trying again" : "");
+}
 
 static void refused(struct publisher *publisher, struct interest *interest, enum wire_status status)
 {
-	static const char *const why[WIRE_STATUS_COUNT] = {
+	static const char *const whys[WIRE_STATUS_COUNT] = {
 		[WIRE_TOO_MANY] = "the publisher takes no more subscriptions",
 		[WIRE_TOO_MASKS] = "the publisher takes no more different masks",
 		[WIRE_NO_MEMORY] = "the publisher has no memory for it",
 		[WIRE_NO_BLOCK] = "the publisher lets nobody block it; give another policy",
 	};
 	struct netio_subscription what = interest->what;
+	bool is_retried = retry_later(publisher, interest, status);
 
-	tdelete(interest, &publisher->by_what, compare);
-	interest_destroy(publisher, interest);
-	NOTIFY(netio_subscribe_socket, publisher, cb_subscription_refused, &what, why[status]);
+	log_refused(publisher, status, whys[status], is_retried);
+	if (!is_retried) {
+		tdelete(interest, &publisher->by_what, compare);
+		interest_destroy(publisher, interest);
+	}
+	NOTIFY(netio_subscribe_socket, publisher, cb_subscription_refused, &what, whys[status]);
+	if (!is_retried)
+		NOTIFY(netio_subscribe_socket, publisher, cb_unsubscribed, &what);
 }
+
+/* Answers ------------------------------------------------------------------------------------- */
 
 static void subscribed(struct publisher *publisher, struct interest *interest, bool is_resumed)
 {
@@ -192,6 +265,7 @@ static void subscribed(struct publisher *publisher, struct interest *interest, b
 
 	interest->state = INTEREST_ACTIVE;
 	interest->was_lost = false;
+	plx_backoff_reset(&publisher->retry);
 	if (was_lost && !is_resumed)
 		publisher_note_unknown(publisher);
 	if (was_lost)
@@ -275,6 +349,7 @@ static void report_lost(struct publisher *publisher, const char *why)
 
 void publisher_lose_all(struct publisher *publisher, const char *why)
 {
+	publisher_stop_retrying(publisher);
 	TAILQ_INIT(&publisher->to_request);
 	TAILQ_INIT(&publisher->to_end);
 	plx_task_cancel(&publisher->report_task);

@@ -76,6 +76,7 @@ struct subscriber {
 	uint64_t answer_behind;   /* sent after this page */
 	uint64_t answer_order;    /* and after conflated messages up to this order; 0: none */
 	struct plx_buf *requests; /* a chain */
+	uint32_t refusals_logged; /* a bit per enum wire_status */
 
 	struct block block;
 };
@@ -267,6 +268,7 @@ enum interest_state {
 	INTEREST_NEW,       /* not requested yet */
 	INTEREST_REQUESTED, /* waiting for the answer */
 	INTEREST_ACTIVE,    /* the publisher has it */
+	INTEREST_REFUSED,   /* waiting for the back-off */
 	INTEREST_ENDING,    /* its end must be requested */
 	INTEREST_ENDED,     /* waiting for that answer; or it was never requested */
 };
@@ -298,6 +300,11 @@ struct publisher {
 	struct interest_queue to_request; /* INTEREST_NEW and INTEREST_ENDING */
 	struct interest_queue to_end;     /* INTEREST_ENDED, never requested */
 	struct plx_task report_task;      /* reports to_end */
+
+	struct interest_queue to_retry; /* INTEREST_REFUSED */
+	struct plx_timer retry_timer;   /* requests them again; runs while there are any */
+	struct plx_backoff retry;       /* reset when the publisher accepts one */
+	uint32_t refusals_logged;       /* of this connection: a bit per enum wire_status */
 };
 
 struct netio_subscribe_core {
@@ -310,6 +317,9 @@ void publisher_note_unknown(struct publisher *publisher);
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
+void publisher_init_interests(struct publisher *publisher);
+/* Request nothing again. */
+void publisher_stop_retrying(struct publisher *publisher);
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);
 /* Return: 0; -ENOENT. */

@@ -2,6 +2,7 @@
 /* Subscribers' requests to a publish socket, checked before use, and the answers. */
 #include "pubsub_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define REQUESTS_MAX (REQUEST_BUFFERS + 2) /* that wait for an answer */
@@ -252,6 +253,50 @@ static bool send_answer(struct subscriber *subscriber)
 	return true;
 }
 
+#define REASON_BYTES 192
+
+static void explain(const struct subscriber *subscriber, enum wire_status status,
+		    char reason[REASON_BYTES])
+{
+	const struct netio_publish_core *core = subscriber_core(subscriber);
+
+	if (status == WIRE_TOO_MANY)
+		snprintf(reason, REASON_BYTES,
+			 "it has %u, of %u (subscriber_subscriptions_max), and all have %u, of %u "
+			 "(subscriptions_max)",
+			 subscriber->places, core->attr.subscriber_subscriptions_max, core->places,
+			 core->attr.subscriptions_max);
+	else if (status == WIRE_TOO_MASKS)
+		snprintf(reason, REASON_BYTES, "subscriptions have %d different masks already",
+			 TABLE_MASKS_MAX);
+	else
+		snprintf(reason, REASON_BYTES, "%s",
+			 status == WIRE_NO_BLOCK ? "it would block (refuse_block)"
+						 : "out of memory");
+}
+
+/* A subscriber asks again: log each reason once. */
+static void log_refusal(struct subscriber *subscriber, enum wire_status status)
+{
+	struct acceptor *acceptor = &subscriber_core(subscriber)->acceptor;
+	char reason[REASON_BYTES], who[PLX_PEER_BYTES];
+
+	if (subscriber->refusals_logged & 1u << status ||
+	    !plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
+		return;
+	subscriber->refusals_logged |= 1u << status;
+	explain(subscriber, status, reason);
+	plx_log(netio_log, PLX_LOG_WARNING, "subscriber %s is refused a subscription: %s",
+		plx_peer_format(subscriber->accepted.peer, subscriber->accepted.program,
+				subscriber->accepted.pid, who),
+		reason);
+}
+
+static bool is_refusal(enum wire_status status)
+{
+	return status != WIRE_SUBSCRIBED && status != WIRE_RESUMED && status != WIRE_UNSUBSCRIBED;
+}
+
 /* Return: NULL; or the error as text. */
 static const char *handle_request(struct subscriber *subscriber, const uint8_t *in,
 				  struct change *change)
@@ -271,8 +316,10 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 		return "a request with an id that is in use, or for what it has";
 	else
 		change->status = subscribe(subscriber, request.id, &change->what);
-	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_RESUMED &&
-			  change->status != WIRE_UNSUBSCRIBED;
+	if (is_refusal(change->status)) {
+		stats->refused++;
+		log_refusal(subscriber, change->status);
+	}
 	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
 			  &(struct wire_answer){request.id, (uint8_t)change->status});
 	subscriber->answer_bytes += WIRE_ANSWER_BYTES;

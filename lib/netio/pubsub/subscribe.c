@@ -8,6 +8,7 @@ static void publisher_release(struct publisher *publisher)
 {
 	LIST_REMOVE(&publisher->connection, peers);
 	plx_task_cancel(&publisher->report_task);
+	publisher_stop_retrying(publisher);
 	connection_release(&publisher->connection);
 }
 
@@ -154,6 +155,7 @@ static void on_opened(struct plx_connector *session)
 		publisher->number = 0;
 	publisher->pub.incarnation = greeting.incarnation;
 	publisher->pub.started_ns = greeting.incarnation ? greeting.started_ns : 0;
+	publisher->refusals_logged = 0;
 	intake_open(&publisher->intake, session->base.link);
 	SHOW_PEER(&publisher->pub, session->link);
 	publisher_send_requests(publisher);
@@ -237,8 +239,7 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 		.message_max = publisher->connection.accepted_max,
 		.held_max = 2 * core->hub.attr.session.link.rx_buf_count,
 	};
-	TAILQ_INIT(&publisher->to_request);
-	TAILQ_INIT(&publisher->to_end);
+	publisher_init_interests(publisher);
 	plx_task_init(&publisher->report_task, report, publisher);
 	return publisher;
 }

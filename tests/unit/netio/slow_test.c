@@ -367,7 +367,9 @@ SLOW_TEST(the_publisher_has_a_default_policy)
 	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	assert_non_null(strstr(subs[0].why, "lets nobody block it"));
+	assert_int_equal(subs[0].unsubscribed, 1); /* that ends it */
 	assert_int_equal(stats().refused, 1);
+	assert_int_equal(log_count("is refused a subscription: it would block (refuse_block)"), 1);
 	TURN_UNTIL(has_all(&subs[0]));
 }
 
