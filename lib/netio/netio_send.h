@@ -11,7 +11,8 @@ PLX_BEGIN_DECLS
 
 /* Unbuffered: low latency ------------------------------------------------------------------ */
 
-/** Sends each message at once. */
+/** Sends each message at once. While the receiver has no free buffer, messages of up to 1 KiB are
+ * collected in two pages of 8 KiB, so at least 128 messages of 64 bytes find room. */
 struct netio_send_socket {
 	NETIO_CONNECT_CALLBACKS(struct netio_send_socket *socket)
 	/** Once after NETIO_STATUS_AGAIN: there is room, maybe too little for a long message,

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The buffered send socket: copies messages into pages. Each page is one message of the link. */
-#include "connection.h"
-#include "outbox.h"
+#include "sender.h"
 
 #include <stdlib.h>
 
 #define PAGE_COUNT_DEFAULT 256
 
-struct buffered {
-	struct netio_connection connection; /* first */
-	struct outbox outbox;
-};
-
 static struct outbox *outbox_of(const struct netio_buffered_send_socket *socket)
 {
-	struct buffered *buffered = (struct buffered *)socket->connection;
+	struct sender *sender = (struct sender *)socket->connection;
 
-	return plx_likely(buffered) ? &buffered->outbox : NULL;
+	return plx_likely(sender) ? &sender->outbox : NULL;
 }
 
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
@@ -85,15 +79,15 @@ DEFINE_ANSWERED(netio_buffered_send_socket)
 
 static void on_opened(struct plx_connector *session)
 {
-	struct buffered *buffered = (struct buffered *)session;
+	struct sender *sender = (struct sender *)session;
 
-	outbox_open(&buffered->outbox, session->link, buffered->connection.message_max);
+	sender_open(sender);
 	notify_opened(session);
 }
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct outbox *outbox = &((struct buffered *)connection)->outbox;
+	struct outbox *outbox = &((struct sender *)connection)->outbox;
 
 	if (!connection->session.link)
 		return;
@@ -101,25 +95,15 @@ static void on_writable(struct netio_connection *connection)
 	outbox_report_room(outbox);
 }
 
-static bool on_settle(struct plx_session *session)
-{
-	return outbox_close(&((struct buffered *)session)->outbox);
-}
-
-static void on_ended(struct plx_connector *session, const struct plx_link *link)
-{
-	outbox_link_ended(&((struct buffered *)session)->outbox);
-}
-
 static void on_free(struct plx_connector *session)
 {
-	outbox_fini(&((struct buffered *)session)->outbox);
+	outbox_fini(&((struct sender *)session)->outbox);
 	free(session);
 }
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = notify_closed,
-		    .base.settle = on_settle, .ended = on_ended, .free = on_free},
+		    .base.settle = sender_settle, .ended = sender_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,
 	.received = on_received,
@@ -128,20 +112,12 @@ static const struct connection_owner owner = {
 
 static void on_room(struct outbox *outbox)
 {
-	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
+	struct sender *sender = plx_container_of(outbox, struct sender, outbox);
 
-	NOTIFY(netio_buffered_send_socket, buffered, cb_buffers_available);
+	NOTIFY(netio_buffered_send_socket, sender, cb_buffers_available);
 }
 
-static void on_sent(struct outbox *outbox)
-{
-	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
-
-	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_session_settled(&buffered->connection.session.base);
-}
-
-static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sent};
+static const struct outbox_owner outbox_owner = {.room = on_room, .sent = sender_sent};
 
 int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,
@@ -149,24 +125,23 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 {
 	struct connection_attr checked;
 	struct netio_buffered_attr pages = {0};
-	struct buffered *buffered;
+	struct sender *sender;
 	int rc;
 
 	*socket = (struct netio_buffered_send_socket){0};
-	buffered = netio_allocate(evloop, "netio_buffered_send_socket_init", sizeof(*buffered),
-				  &rc);
-	if (!buffered)
+	sender = netio_allocate(evloop, "netio_buffered_send_socket_init", sizeof(*sender), &rc);
+	if (!sender)
 		return rc;
 	if (attr)
 		pages = *attr;
 	pages.page_count = pages.page_count ?: PAGE_COUNT_DEFAULT;
 	rc = connection_check_attr(&pages.connect, &checked) ?: outbox_check_attr(&pages);
-	outbox_init(&buffered->outbox, &pages, &outbox_owner);
-	rc = netio_logged(rc ?: outbox_make_pages(&buffered->outbox));
+	outbox_init(&sender->outbox, &pages, &outbox_owner);
+	rc = netio_logged(rc ?: outbox_make_pages(&sender->outbox));
 	if (rc)
-		on_free(&buffered->connection.session);
+		on_free(&sender->connection.session);
 	else
-		connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
+		connection_init(&sender->connection, evloop, socket, &socket->connection, &owner,
 				&checked);
 	return rc;
 }

@@ -176,6 +176,12 @@ void outbox_flush(struct outbox *outbox);
 /* Send the page as soon as the link has taken those before it; until then messages join it. */
 void outbox_flush_soon(struct outbox *outbox);
 
+/* The link has refused a message, so outbox_writable follows: it sends the page being filled. */
+static inline void outbox_flush_when_writable(struct outbox *outbox)
+{
+	outbox->urgent = outbox->page != NULL;
+}
+
 /* Send waiting pages up to that number, as far as the link takes them. */
 void outbox_send_until(struct outbox *outbox, uint64_t number);
 /* The link has room. Does not report room to callers. */

@@ -5,8 +5,8 @@
  *   netio_wire.c   the wire format: netio_wire.h
  *   message.c      messages: sent as a copy or by reference, and received
  *   connection.c   the connecting side of sessions: connection.h
- *   send.c         the unbuffered send socket
  *   outbox.c       what waits for one peer: outbox.h
+ *   send.c         the unbuffered send socket: sender.h
  *   buffered.c     the buffered send socket
  *   accept.c       the accepting side of sessions: accept.h
  *   spread.c       a listening socket on several lcores

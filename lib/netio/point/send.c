@@ -1,24 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The unbuffered send socket: each message is one message of the link. */
-#include "connection.h"
+/* The unbuffered send socket: each message is one message of the link. While the link has no room,
+ * short ones are collected in pages, so that a burst needs less of the receiver's few buffers. */
+#include "sender.h"
 
 #include <stdlib.h>
 
-struct sender {
-	struct netio_connection connection; /* first */
+#define COLLECT_MAX 1024 /* bytes of a message */
+#define PAGE_BYTES  8192
+#define PAGE_COUNT  2 /* one fills while another one is under way */
+
+struct unbuffered {
+	struct sender sender; /* first */
 	struct references references;
+	bool wants_room; /* a caller got AGAIN for a message that no page may take */
 };
+
+static struct unbuffered *unbuffered_of(const struct netio_send_socket *socket)
+{
+	return (struct unbuffered *)socket->connection;
+}
+
+/* Return whether a message in its own frame would overtake none in pages. */
+static inline bool is_clear(const struct outbox *outbox)
+{
+	return !outbox->page && !outbox->waiting_count;
+}
+
+static int again(struct unbuffered *unbuffered)
+{
+	if (!unbuffered->sender.outbox.is_open) /* it closes once the pages have left */
+		return netio_fail_closed();
+	unbuffered->wants_room = true;
+	return NETIO_STATUS_AGAIN;
+}
+
+/* The link has no room, or is about to get some and messages in pages come first. */
+static PLX_NOINLINE int collect(struct unbuffered *unbuffered, const struct message *message)
+{
+	struct outbox *outbox = &unbuffered->sender.outbox;
+	int rc;
+
+	if (message->length > COLLECT_MAX || message->length > outbox->message_max ||
+	    outbox_make_pages(outbox) != 0)
+		return again(unbuffered);
+	rc = outbox_put(outbox, message);
+	outbox_flush_when_writable(outbox);
+	return rc;
+}
 
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count)
 {
+	struct unbuffered *unbuffered = unbuffered_of(socket);
+	struct message message = {.tag = tag, .iov = iov, .count = count};
 	const struct netio_connection *connection = socket->connection;
+	int rc;
 
 	ASSERT_LOOP(connection, connection->evloop);
-	if (plx_unlikely(!connection))
+	if (plx_unlikely(!connection || !connection->session.link))
 		return netio_fail_closed();
-	return message_sendv(connection->session.link, connection->message_max, tag, iov, count,
-			     "netio_sendv_ref");
+	if (plx_unlikely(!message_measure(iov, count, message_copy_max(connection->message_max),
+					  &message.length)))
+		return message_refuse(iov, count, connection->message_max, "netio_sendv_ref");
+	if (plx_likely(is_clear(&unbuffered->sender.outbox))) {
+		rc = message_send_copy(connection->session.link, &message);
+		if (plx_likely(rc != NETIO_STATUS_AGAIN))
+			return rc;
+	}
+	return collect(unbuffered, &message);
 }
 
 int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_t count)
@@ -39,60 +88,104 @@ static void on_sent(struct plx_link *link, struct plx_buf *message, int status, 
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key)
 {
-	struct sender *sender = (struct sender *)socket->connection;
+	struct unbuffered *unbuffered = unbuffered_of(socket);
+	const struct netio_connection *connection = socket->connection;
+	int rc;
 
-	ASSERT_LOOP(sender, sender->connection.evloop);
-	if (plx_unlikely(!sender))
+	ASSERT_LOOP(connection, connection->evloop);
+	if (plx_unlikely(!connection))
 		return netio_fail_closed();
-	return references_send(&sender->references, sender->connection.session.link,
-			       sender->connection.message_max,
-			       &(struct message){.tag = tag, .iov = iov, .count = count}, key,
-			       on_sent, sender);
+	if (plx_unlikely(!is_clear(&unbuffered->sender.outbox)))
+		return again(unbuffered);
+	rc = references_send(&unbuffered->references, connection->session.link,
+			     connection->message_max,
+			     &(struct message){.tag = tag, .iov = iov, .count = count}, key,
+			     on_sent, unbuffered);
+	return plx_unlikely(rc == NETIO_STATUS_AGAIN) ? again(unbuffered) : rc;
 }
 
 DEFINE_NOTIFY(netio_send_socket)
 DEFINE_ANSWERED(netio_send_socket)
 
+static void on_opened(struct plx_connector *session)
+{
+	struct unbuffered *unbuffered = (struct unbuffered *)session;
+
+	sender_open(&unbuffered->sender);
+	unbuffered->wants_room = false;
+	notify_opened(session);
+}
+
+static void on_room(struct outbox *outbox)
+{
+	struct sender *sender = plx_container_of(outbox, struct sender, outbox);
+
+	((struct unbuffered *)sender)->wants_room = false;
+	NOTIFY(netio_send_socket, sender, cb_buffers_available);
+}
+
 static void on_writable(struct netio_connection *connection)
 {
-	NOTIFY(netio_send_socket, connection, cb_buffers_available);
+	struct unbuffered *unbuffered = (struct unbuffered *)connection;
+	struct outbox *outbox = &unbuffered->sender.outbox;
+
+	if (!connection->session.link)
+		return;
+	outbox_writable(outbox);
+	if (unbuffered->wants_room && is_clear(outbox)) {
+		outbox->room.wanted = 0;
+		on_room(outbox);
+	} else {
+		outbox_report_room(outbox);
+	}
 }
 
 static void on_free(struct plx_connector *session)
 {
-	struct sender *sender = (struct sender *)session;
+	struct unbuffered *unbuffered = (struct unbuffered *)session;
 
-	references_fini(&sender->references);
-	free(sender);
+	outbox_fini(&unbuffered->sender.outbox);
+	references_fini(&unbuffered->references);
+	free(unbuffered);
 }
 
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION, .opened = notify_opened, .closed = notify_closed,
-		    .free = on_free},
+	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = notify_closed,
+		    .base.settle = sender_settle, .ended = sender_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,
 	.received = on_received,
 	.writable = on_writable,
 };
 
+static const struct outbox_owner outbox_owner = {.room = on_room, .sent = sender_sent};
+
 int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,
 			   const struct netio_connect_attr *attr)
 {
+	static const struct netio_buffered_attr pages = {
+		.page_bytes = PAGE_BYTES,
+		.page_count = PAGE_COUNT,
+		.watermark_bytes = PAGE_BYTES,
+		.timeout_ns = PLX_NEVER,
+	};
 	struct connection_attr checked;
-	struct sender *sender;
+	struct unbuffered *unbuffered;
 	int rc;
 
 	*socket = (struct netio_send_socket){0};
-	sender = netio_allocate(evloop, "netio_send_socket_init", sizeof(*sender), &rc);
-	if (!sender)
+	unbuffered = netio_allocate(evloop, "netio_send_socket_init", sizeof(*unbuffered), &rc);
+	if (!unbuffered)
 		return rc;
 	rc = netio_logged(connection_check_attr(attr, &checked));
-	if (rc)
-		free(sender);
-	else
-		connection_init(&sender->connection, evloop, socket, &socket->connection, &owner,
-				&checked);
-	return rc;
+	if (rc) {
+		free(unbuffered);
+		return rc;
+	}
+	outbox_init(&unbuffered->sender.outbox, &pages, &outbox_owner);
+	connection_init(&unbuffered->sender.connection, evloop, socket, &socket->connection, &owner,
+			&checked);
+	return 0;
 }
 
 DEFINE_CONNECTING(netio_send_socket, netio_connect, netio_disconnect)
