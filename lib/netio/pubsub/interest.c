@@ -172,16 +172,27 @@ int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscr
 
 /* Refusals ------------------------------------------------------------------------------------ */
 
+static void start_retry(struct publisher *publisher)
+{
+	if (!TAILQ_EMPTY(&publisher->to_retry) && !plx_timer_running(&publisher->retry_timer))
+		plx_timer_start(&publisher->retry_timer, plx_backoff_next_ns(&publisher->retry));
+}
+
+/* One list at a time: there may be 100 000. An accepted one resets the back-off. */
 static void request_again(struct plx_timer *timer, void *arg)
 {
 	struct publisher *publisher = arg;
 	struct interest *interest;
 
-	while ((interest = TAILQ_FIRST(&publisher->to_retry))) {
+	for (uint32_t i = 0; i < WIRE_LIST_MAX; i++) {
+		interest = TAILQ_FIRST(&publisher->to_retry);
+		if (!interest)
+			break;
 		TAILQ_REMOVE(&publisher->to_retry, interest, link);
 		interest->state = INTEREST_NEW;
 		TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
 	}
+	start_retry(publisher);
 	publisher_send_requests(publisher);
 }
 
@@ -215,8 +226,7 @@ static bool retry_later(struct publisher *publisher, struct interest *interest,
 		return false;
 	interest->state = INTEREST_REFUSED;
 	TAILQ_INSERT_TAIL(&publisher->to_retry, interest, link);
-	if (!plx_timer_running(&publisher->retry_timer))
-		plx_timer_start(&publisher->retry_timer, plx_backoff_next_ns(&publisher->retry));
+	start_retry(publisher);
 	return true;
 }
 

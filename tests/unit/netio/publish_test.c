@@ -626,6 +626,22 @@ PUBSUB_TEST(a_refused_subscription_outlives_its_connection)
 	assert_int_equal(subs[1].lost + subs[1].resumed, 0);
 }
 
+/* They are not all requested at once. */
+PUBSUB_TEST(many_refused_subscriptions_find_room)
+{
+	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 250});
+	for (netio_tag_t tag = 2; tag <= 240; tag++)
+		REQUEST(0, .tag = tag);
+	TURN_UNTIL(subs[0].subscribed == 240);
+	sub_up(&subs[1], NULL);
+	for (netio_tag_t tag = 1; tag <= 240; tag++)
+		REQUEST(1, .tag = tag);
+	TURN_UNTIL(subs[1].subscribed == 10 && subs[1].not_taken >= 230);
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(subs[1].subscribed == 240);
+	assert_int_equal(stats().subscriptions, 240);
+}
+
 PUBSUB_TEST(without_reconnecting_a_refusal_ends_the_subscription)
 {
 	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 1});
