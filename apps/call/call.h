@@ -2,7 +2,7 @@
 #ifndef CALL_H
 #define CALL_H
 
-#include "plx_app.h"
+#include "app.h"
 #include "plx_rpc.h"
 
 enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };

@@ -80,10 +80,10 @@ const struct plx_app call_app = {
 		 "           [--out DIR [--name NAME]]",
 	.examples = "  plx-call --connect 127.0.0.1:7000 --list\n"
 		    "  plx-call --connect 127.0.0.1:7000 --method thermometer.read --format hex",
-	.page = "apps/plx-call.md",
+	.more = "man plx-call, or doc/apps/plx-call.md",
 	.options = options,
 	.check = check,
-	.idle = "poll",
+	.eal = &(const struct plx_eal_conf){.idle = "poll"},
 };
 
 struct call_conf *const call_asked = &conf;

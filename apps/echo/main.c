@@ -4,7 +4,7 @@
  *
  * Try it:  plx-echo --listen 127.0.0.1:7000
  *          plx-ping --connect 127.0.0.1:7000 */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 					   .usage = "  plx-echo [EAL options] -- --listen ADDR",
 					   .examples = "  plx-echo --listen 127.0.0.1:7000\n"
 						       "  plx-echo -l 2 --listen '*:7000'",
-					   .page = "apps/plx-echo.md",
+					   .more = "man plx-echo, or doc/apps/plx-echo.md",
 					   .options = options};
 	static const struct plx_link_events events = {.on_open = on_open,
 						      .on_message = on_message,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-info: what this host offers Pollux, and what to change. Read-only: it starts no lcore and
  * claims no CPU, so it can run next to anything. */
+#include "app.h"
 #include "info.h"
-#include "plx_app.h"
 #include "plx_fabric_driver.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static const struct plx_app app = {
 	.usage = "  plx-info [--json] [--doctor]",
 	.examples = "  plx-info --doctor\n"
 		    "  plx-info --json | jq .rdma",
-	.page = "apps/plx-info.md",
+	.more = "man plx-info, or doc/apps/plx-info.md",
 	.options = options,
 };
 
@@ -37,14 +37,6 @@ static void print_help(void)
 	plx_app_print_options(&app, stdout);
 	printf("\nIt takes no EAL options, because it starts no lcore.\n");
 	plx_app_print_more(&app);
-}
-
-static void print_version(void)
-{
-	uint32_t fabric = fi_version();
-
-	printf("%s (Pollux) %s, libfabric %u.%u\n", app.name, plx_version(), FI_MAJOR(fabric),
-	       FI_MINOR(fabric));
 }
 
 static int gather(struct info *info)
@@ -101,7 +93,7 @@ int main(int argc, char **argv)
 	if (show_help)
 		print_help();
 	else if (show_version)
-		print_version();
+		plx_app_print_version(&app);
 	if (show_help || show_version)
 		return plx_app_end_output(&app, 0);
 

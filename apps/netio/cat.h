@@ -5,8 +5,8 @@
 #ifndef NETIO_CAT_H
 #define NETIO_CAT_H
 
+#include "app.h"
 #include "netio/netio.h"
-#include "plx_app.h"
 
 #define CAT_MESSAGE_MAX (16u << 20) /* a line; the default limit of NetIO's sockets */
 

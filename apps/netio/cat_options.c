@@ -168,7 +168,7 @@ const struct plx_app cat_app = {
 		 "  -t is --tag, -e is --encoding",
 	.examples = "  netio-cat subscribe --connect 127.0.0.1:12345 -t 0-255 --show-tag\n"
 		    "  netio-cat publish --listen 127.0.0.1:12345 -t 5 <FILE",
-	.page = "apps/netio-cat.md",
+	.more = "man netio-cat, or doc/apps/netio-cat.md",
 	.options = options,
 	.check = check,
 };

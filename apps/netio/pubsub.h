@@ -3,8 +3,8 @@
 #ifndef PUBSUB_BENCH_H
 #define PUBSUB_BENCH_H
 
+#include "app.h"
 #include "bench.h"
-#include "plx_app.h"
 
 #define PUBSUB_TAG       0x1000 /* the first; message n has this plus n modulo --tags */
 #define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* messages in it are not counted */

@@ -83,7 +83,7 @@ static const struct plx_app app = {
 		 "           [--tags N] [--page SIZE] [--slow POLICY] [--json FILE]",
 	.examples = "  netio-pubsub-bench --listen 127.0.0.1:12345 --subscribers 4\n"
 		    "  netio-pubsub-bench --connect 127.0.0.1:12345 --subscribers 4",
-	.page = "apps/netio-pubsub-bench.md",
+	.more = "man netio-pubsub-bench, or doc/apps/netio-pubsub-bench.md",
 	.options = options,
 	.check = check,
 };

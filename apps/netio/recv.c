@@ -4,8 +4,8 @@
  *
  * Try it:  netio-recv --listen 127.0.0.1:12345
  *          netio-throughput --connect 127.0.0.1:12345 */
+#include "app.h"
 #include "bench.h"
-#include "plx_app.h"
 #include "plx_eal.h"
 
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static const struct plx_app app = {
 		 "           [--message-max SIZE]",
 	.examples = "  netio-recv --listen 127.0.0.1:12345\n"
 		    "  netio-recv --listen '*:12345' --rx-buf 1M",
-	.page = "apps/netio-recv.md",
+	.more = "man netio-recv, or doc/apps/netio-recv.md",
 	.options = options,
 };
 

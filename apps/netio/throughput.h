@@ -3,8 +3,8 @@
 #ifndef NETIO_THROUGHPUT_H
 #define NETIO_THROUGHPUT_H
 
+#include "app.h"
 #include "bench.h"
-#include "plx_app.h"
 
 #define THROUGHPUT_SIZES_MAX 32
 

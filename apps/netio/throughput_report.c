@@ -83,7 +83,7 @@ const struct plx_app throughput_app = {
 		 "           [--json FILE]",
 	.examples = "  netio-throughput --connect 127.0.0.1:12345\n"
 		    "  netio-throughput --connect 127.0.0.1:12345 --mode unbuffered --sizes 64",
-	.page = "apps/netio-throughput.md",
+	.more = "man netio-throughput, or doc/apps/netio-throughput.md",
 	.options = options,
 	.check = check,
 };

@@ -74,7 +74,7 @@ const struct plx_app params_app = {
 		"           [--below NAME] [--json] [--deadline TIME]",
 	.examples = "  plx-params --serve params.db --listen 127.0.0.1:7000\n"
 		    "  plx-params --connect 127.0.0.1:7000 --get detector/hv/setpoint",
-	.page = "apps/plx-params.md",
+	.more = "man plx-params, or doc/apps/plx-params.md",
 	.options = options,
 	.check = check,
 };

@@ -2,8 +2,8 @@
 #ifndef PARAMS_H
 #define PARAMS_H
 
+#include "app.h"
 #include "param.h"
-#include "plx_app.h"
 #include "plx_rpc.h"
 
 /** The parsed command line: either serve or one command is set. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "publish.h"
 
+#include "app.h"
 #include "netio.h"
-#include "plx_app.h"
 #include "wire.h"
 
 #define TIMEOUT_NS (100 * PLX_NS_PER_US) /* a partly filled page is sent then */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "serve.h"
 
+#include "app.h"
 #include "journal.h"
 #include "methods.h"
-#include "plx_app.h"
 #include "plx_lcore.h"
 #include "publish.h"
 

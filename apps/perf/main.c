@@ -11,7 +11,7 @@ const char *const perf_mode_names[] = {"", "ring", "pool", "hop", NULL};
 static const struct plx_app app = {
 	.name = "plx-perf",
 	.summary = "Measure rings, pools, and messages between lcores.",
-	.idle = "poll",
+	.eal = &(const struct plx_eal_conf){.idle = "poll"},
 	.usage =
 		"  plx-perf ring [EAL options] [--kinds LIST] [--bursts LIST] [--on one|two|both]\n"
 		"           [--capacity N] [--compare dpdk] [--rounds N] [--duration TIME] [--json "
@@ -21,7 +21,7 @@ static const struct plx_app app = {
 		"...",
 	.examples = "  plx-perf ring -l 0,1\n"
 		    "  plx-perf hop -l 0,1",
-	.page = "apps/plx-perf.md",
+	.more = "man plx-perf, or doc/apps/plx-perf.md",
 	.options = perf_options,
 	.check = perf_check,
 };

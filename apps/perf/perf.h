@@ -3,7 +3,7 @@
 #ifndef PERF_H
 #define PERF_H
 
-#include "plx_app.h"
+#include "app.h"
 
 #include <jansson.h>
 #include <stdio.h>

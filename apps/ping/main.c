@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-ping: measures round trips to another process, or one-way throughput of a link. */
+#include "app.h"
 #include "ping.h"
-#include "plx_app.h"
 
 #define STATUS_FAILED 1 /* of plx_app_start */
 

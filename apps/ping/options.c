@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of plx-ping, and checks of option combinations. */
+#include "app.h"
 #include "ping.h"
-#include "plx_app.h"
 #include "plx_rpc.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ const struct plx_app ping_app = {
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]",
 	.examples = "  plx-ping --self --explain\n"
 		    "  plx-ping --connect 192.0.2.7:7000 --duration 5s",
-	.page = "apps/plx-ping.md",
+	.more = "man plx-ping, or doc/apps/plx-ping.md",
 	.options = options,
 	.check = check,
 };

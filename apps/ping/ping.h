@@ -2,7 +2,7 @@
 #ifndef PING_H
 #define PING_H
 
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 #include "plx_stats.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by programs that measure: their options, how a run was cut short, and when an open loop
  * sends. */
+#include "app.h"
 #include "base_internal.h"
-#include "plx_app.h"
 
 #include <inttypes.h>
 #include <math.h>

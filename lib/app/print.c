@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Program output: unbuffered lines, untrusted text, and detection of write errors. */
-#include "base_internal.h"
-#include "plx_app.h"
+/* What several programs print, and how they serve. */
+#include "app.h"
+#include "plx_fabric.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio_ext.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define LINE_BYTES 1024
+#define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
+#define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
-/* errno of a line that could not be written; 0: none, or it had no reader. Relaxed: no other data
- * depends on it. Lcores write it, the main lcore reads it. */
-static _Atomic int failure;
-
-void plx_app_say(const char *format, ...)
+unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX])
 {
-	char line[LINE_BYTES];
-	va_list args;
-	int rc;
+	const char *colon = strrchr(address, ':');
 
-	va_start(args, format);
-	int len = vsnprintf(line, sizeof(line) - 1, format, args);
-	va_end(args);
-	if (len < 0)
-		return;
-	if (len > (int)sizeof(line) - 2)
-		len = (int)sizeof(line) - 2;
-	line[len] = '\n';
-	fflush(stdout);
-	rc = plx_write_or_drop(STDOUT_FILENO, line, (size_t)len + 1);
-	if (rc && rc != -EAGAIN && rc != -EPIPE)
-		atomic_store_explicit(&failure, -rc, memory_order_relaxed);
+	snprintf(host_out, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
+	return (unsigned)strtoul(colon + 1, NULL, 10);
 }
 
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain)
@@ -45,28 +28,6 @@ void plx_app_put_text(FILE *out, const void *text, size_t length, const char *pl
 		at += plx_printable_next(bytes + at, length - at, plain, one);
 		fputs(one, out);
 	}
-}
-
-const char *plx_app_stream_error(int err)
-{
-	return err == 0     ? "not all of it could be written"
-	     : err == EBADF ? "it is closed" /* see plx_hold_stdio */
-	     : err == EPIPE ? "nobody reads it"
-			    : strerror(err);
-}
-
-int plx_app_flush(void)
-{
-	int said = atomic_exchange_explicit(&failure, 0, memory_order_relaxed), err;
-
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout) && !said)
-		return 0;
-	err = said ? said : errno;
-	/* Reported once, and not retried by exit(3). */
-	__fpurge(stdout);
-	clearerr(stdout);
-	return plx_fail(EIO, "standard output: %s", plx_app_stream_error(err));
 }
 
 void plx_app_say_idle(uint32_t id)
@@ -98,4 +59,16 @@ void plx_app_say_idle(uint32_t id)
 	if (stats.naps && stats.awake_by)
 		plx_app_say("lcore %" PRIu32 ": poller %s cannot be waited for", id,
 			    stats.awake_by);
+}
+
+static int serve(void *arg)
+{
+	plx_loop_run();
+	return plx_fabric_drain(SERVE_DRAIN_NS);
+}
+
+void plx_app_serve(void)
+{
+	plx_lcore_launch_all(serve, NULL, NULL);
+	plx_lcore_join_all(SERVE_JOIN_NS, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Write results to files for plotters and scripts. */
-#include "plx_app.h"
+#include "app.h"
 
 #include <jansson.h>
 #include <math.h>

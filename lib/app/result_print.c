@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Print results to a terminal: one line of percentiles, and bars. */
-#include "plx_app.h"
+#include "app.h"
 
 #include <math.h>
 #include <string.h>

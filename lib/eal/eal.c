@@ -89,6 +89,16 @@ static int check_links(const struct plx_eal_conf *conf)
 	return 0;
 }
 
+/* A program that does not look at them would start instead of printing the help. */
+static int check_questions(const struct plx_eal_conf *conf)
+{
+	if (!conf->show_help && !conf->show_version)
+		return 0;
+	return plx_fail(EINVAL, "%s: not handled by this program, which must print %s and end",
+			eal_conf_origin(conf, conf->show_help ? OPT_HELP : OPT_VERSION),
+			conf->show_help ? "plx_eal_options_help()" : "plx_version()");
+}
+
 /* Find every error before anything starts. */
 static int check_all(const struct plx_eal_conf *conf)
 {
@@ -192,7 +202,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	plx_hold_stdio();
 	plx_clock_init();
-	rc = plx_eal_conf_file(conf) ?: set_log_levels(conf) ?: plx_topo_open(NULL, &eal.topo)
+	rc = check_questions(conf) ?: plx_eal_conf_file(conf) ?: set_log_levels(conf) ?: plx_topo_open(NULL, &eal.topo)
 		?: check_all(conf);
 	if (rc)
 		goto forget;

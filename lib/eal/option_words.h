@@ -1,59 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Match the words of a command line to options: for lib/app and the programs of this tree.
- * libpollux exports these functions for them. The header is not installed, and they change without
- * notice. */
+/* Parts of plx_app_start: for the programs of this tree. libpollux exports these functions for
+ * them. The header is not installed, and they change without notice.
+ *
+ * option_words.c matches words to a table of options, app_options.c stores their values,
+ * app_output.c writes to standard output, and app.c puts them together. */
 #ifndef EAL_OPTION_WORDS_H
 #define EAL_OPTION_WORDS_H
 
 #include "base_internal.h"
+#include "plx_app.h"
+
+#include <stdio.h>
 
 PLX_BEGIN_DECLS
-
-#define PLX_OPTIONS_MAX 64 /* of a table */
-
-enum plx_app_kind {
-	PLX_APP_FLAG,     /**< bool *; takes no value */
-	PLX_APP_STRING,   /**< const char ** */
-	PLX_APP_ADDRESS,  /**< const char **, host:port, checked by plx_address_check */
-	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
-	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
-	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
-	PLX_APP_CHOICE,   /**< unsigned *, index into `choices` */
-	PLX_APP_LIST,     /**< struct plx_app_list *: strings; may be given several times */
-};
-
-#define PLX_APP_LIST_MAX 64
-
-/** The values of a PLX_APP_LIST option, in order. */
-struct plx_app_list {
-	const char *at[PLX_APP_LIST_MAX];
-	unsigned count;
-};
-
-/** An option: a row of a table that one without a name ends. */
-struct plx_option {
-	const char *name;        /**< without dashes */
-	const char *placeholder; /**< of its value in the help: "ADDR", "N"; NULL: takes none */
-	const char *help;        /**< with the default */
-	const char *now;   /**< not NULL: a deprecated name, accepted but not suggested. The help
-			    * omits it, and a warning names this replacement: "--connect ADDR" */
-	char letter;       /**< "-p" for "--port"; 0: none */
-	bool may_be_empty; /**< the value */
-
-	/* Only for lib/app, which stores values by it. */
-	bool required; /**< must be given */
-	bool *given;   /**< set if the option was given; may be NULL */
-	enum plx_app_kind kind;
-	union { /* where to store the value; holds the default first */
-		bool *flag;
-		const char **string;
-		uint64_t *number; /* UINT, SIZE, DURATION */
-		unsigned *choice;
-		struct plx_app_list *list;
-	} to;
-	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
-	const char *const *choices; /**< CHOICE: ends with NULL */
-};
 
 /** The options of the EAL. */
 extern const struct plx_option *const plx_eal_options;
@@ -84,8 +43,6 @@ struct plx_option_use {
 int plx_option_take(const struct plx_option *options, int argc, char *const *argv,
 		    struct plx_option_use *use_out);
 
-struct plx_eal_conf;
-
 /** Set the EAL's option that begins with argv[0]. Return: as plx_option_take; -ENOMEM. */
 int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf);
 
@@ -100,6 +57,32 @@ void plx_option_help(struct plx_text *out, const struct plx_option *option);
  * Leading dashes are skipped and "=" ends the word; case, "-" and "_" make no difference. names:
  * `count` long names without dashes. */
 const char *plx_suggest(const char *word, const char *const *names, size_t count);
+
+/* Steps of plx_app_start and plx_app_finish, for programs without an EAL -------------------- */
+
+/** The first step of plx_app_start: plx_hold_stdio, and ignore SIGPIPE and SIGXFSZ, so that writes
+ * fail instead. Thread: setup. */
+void plx_app_prepare(void);
+
+/** Check the program's table of options, then parse its words, from argv[0] on, without the EAL's.
+ * Return: 0; -EINVAL. */
+int plx_app_parse(int argc, char **argv, const struct plx_app *app);
+
+/** Print the options with their placeholders and help. */
+void plx_app_print_options(const struct plx_app *app, FILE *out);
+
+/** Print the end of --help: the examples, and where to read on. */
+void plx_app_print_more(const struct plx_app *app);
+
+/** Print what --version prints. */
+void plx_app_print_version(const struct plx_app *app);
+
+/** Explain an errno value of reading standard input or writing standard output. */
+const char *plx_app_stream_error(int err);
+
+/** plx_app_flush at program exit; prints its failure. Return: status; 1 if status is 0 and output
+ * was lost. plx_app_finish calls this. */
+int plx_app_end_output(const struct plx_app *app, int status);
 
 PLX_END_DECLS
 

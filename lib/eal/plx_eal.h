@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
  * Environment abstraction layer: starts lcores, memory and fabric from a command line, a
- * configuration file or a struct, and stops them. Never prints and never exits.
+ * configuration file or a struct, and stops them. Never prints and never exits. plx_app.h has one
+ * call for main that uses it.
  */
 #ifndef PLX_EAL_H
 #define PLX_EAL_H
@@ -49,8 +50,8 @@ struct plx_eal_conf {
 	uint32_t log_level_count;
 	bool keep_descriptors; /**< leave the soft limit of descriptors (RLIMIT_NOFILE) as it is */
 	bool dry_run;          /**< check everything, start nothing */
-	bool show_version;     /**< set by --version, for the caller */
-	bool show_help;        /**< set by --help, for the caller */
+	bool show_version;     /**< set by --version: the caller prints and ends */
+	bool show_help;        /**< set by --help: the same */
 	/** Origin of each setting, for error texts: "-l", "lcores in FILE:3"; NULL: set by the
 	 * program. Indexed by the option table; private. */
 	const char *origin[32];
@@ -86,11 +87,12 @@ void plx_eal_conf_fini(struct plx_eal_conf *conf);
 /** Start everything: topology, log levels, memory, lcores (WAIT), fabric. Raises the soft limit of
  * descriptors to the hard one for the rest of the process's life. Without lcores or
  * coremask: lcore 0 on the first allowed CPU that no other Pollux process has claimed; if all are
- * claimed, on the first allowed one, with a warning. dry_run: check everything, start nothing. May
- * be repeated after plx_eal_fini.
+ * claimed, on the first allowed one, with a warning. dry_run: check everything, start nothing;
+ * plx_lcore_count() is then 0. show_help or show_version is refused. May be repeated after
+ * plx_eal_fini.
  * Thread: setup; the caller becomes the main lcore.
- * Return: 0; -EINVAL bad value (a usage error); -EALREADY; -EPERM plx_is_forked; or the error of
- * the failed step. After an error nothing runs. */
+ * Return: 0; -EINVAL bad value, show_help or show_version (a usage error); -EALREADY; -EPERM
+ * plx_is_forked; or the error of the failed step. After an error nothing runs. */
 int plx_eal_init(struct plx_eal_conf *conf);
 
 /** Stop the loops, close the main lcore's links without loss (0.5 s), wait for the workers

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A misbehaving echo, which plx-ping must detect. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 enum fault { FLIP, SHORTEN, REFUSE, HANG };

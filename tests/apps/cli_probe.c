@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An application that only starts: every kind of option, a line for each lcore, then it ends.
  * cli_test checks its output. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_lcore.h"
 
 #include <inttypes.h>

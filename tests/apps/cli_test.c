@@ -52,9 +52,9 @@ static const struct row rows[] = {
 	{{PROBE, "--", "--help"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "-l", "nonsense", "--", "--count", "3", "-h"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "--help", "--nonsense"}, 0, {"Usage:"}, {0}},
-	{{PROBE, "--version"}, 0, {"cli-probe (Pollux) ", ", libfabric "}, {0}},
-	{{PROBE, "-V"}, 0, {"cli-probe (Pollux) "}, {0}},
-	{{PROBE, "--count", "3", "--version"}, 0, {"cli-probe (Pollux) "}, {0}},
+	{{PROBE, "--version"}, 0, {"cli-probe (Pollux ", ", libfabric "}, {0}},
+	{{PROBE, "-V"}, 0, {"cli-probe (Pollux "}, {0}},
+	{{PROBE, "--count", "3", "--version"}, 0, {"cli-probe (Pollux "}, {0}},
 
 	/* successful runs */
 	{{PROBE, "-l", "0@%cpu"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
@@ -169,7 +169,7 @@ static const struct row rows[] = {
 	/* plx-info, which starts no lcores */
 	{{INFO, "-h"}, 0, {"\n  --json ", "\nIt takes no EAL options"}, {0}},
 	{{INFO, "--hel"}, 0, {"Usage:"}, {0}},
-	{{INFO, "-V"}, 0, {"plx-info (Pollux) "}, {0}},
+	{{INFO, "-V"}, 0, {"plx-info (Pollux "}, {0}},
 	{{INFO, "--doc", "--js"}, 0, {"\"schema\": 1,"}, {0}},
 	{{INFO, "-l", "0"}, 2, {0}, {"plx-info: -l: an EAL option; plx-info takes none\n"}},
 	{{INFO, "--json", "--provider=tcp"}, 2, {0}, {"--provider: an EAL option; plx-info takes none"}},

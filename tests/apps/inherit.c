@@ -2,7 +2,7 @@
 /* What a child inherits across fork and exec. At every stage (lcores up, listening or connecting,
  * link open, link closed) it runs itself with --show, which prints its descriptors. They must equal
  * those that this process started with, which it prints first. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <dirent.h>

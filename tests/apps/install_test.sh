@@ -38,11 +38,11 @@ for option in --dont-define-prefix --define-prefix; do
 done
 
 for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
-	[[ $header == *_priv.h || $header == */lib/app/* || -f $prefix/include/pollux/${header##*/} ]] ||
+	[[ $header == *_priv.h || -f $prefix/include/pollux/${header##*/} ]] ||
 		fail "${header##*/} is not in $prefix/include/pollux"
 done
 # lib/app and its dependencies are for programs of this tree.
-[[ ! -e $prefix/include/pollux/plx_app.h ]] || fail 'plx_app.h is installed'
+[[ ! -e $prefix/include/pollux/app.h ]] || fail 'app.h is installed'
 [[ $(pkg-config --print-requires-private pollux) != *jansson* ]] || fail 'pollux.pc requires jansson'
 undeclared=$(comm -13 \
 	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT"/lib/{base/base_internal,eal/option_words}.h | grep -oE '\w+' | sort -u) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Is the last message before a close ever lost? The sender sends --count messages, closes at once
  * and exits in its callback. The receiver reports how many arrived, and their contents. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <inttypes.h>

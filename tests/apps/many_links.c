@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens many links to one plx-echo, sends a message on each, checks the answers, holds the links
  * until SIGTERM, then closes them all. link_memory_test checks the server meanwhile. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 /* Sets parameters, many at a time, until their service has died, then prints the replies it got.
  * params_test.sh kills the service and compares them with what its successor knows. Every other set
  * waits for the disk. */
+#include "app.h"
 #include "bytes.h"
-#include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A service that logs what it runs, or a client that makes all kinds of calls and logs how each
  * ended. rpc_kill_test.sh kills them and compares the logs. A written line survives the process. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 

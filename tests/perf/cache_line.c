@@ -2,7 +2,7 @@
 /* The round trip of a cache line between two CPUs: `cache-line CPU CPU` prints it in nanoseconds.
  * It takes a few milliseconds, so bench.sh can run it before and after every measurement. A virtual
  * machine's CPUs move between near and distant cores, and every figure changes with them. */
-#include "plx_app.h"
+#include "app.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 /* Time taken by the platform: one thread per CPU spins on the TSC and records gaps between two
  * readings, when something else had the CPU (the kernel, an interrupt, the hypervisor). No latency
  * measured on this host can be better. */
-#include "plx_app.h"
+#include "app.h"
 
 #include <jansson.h>
 #include <pthread.h>

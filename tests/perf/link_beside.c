@@ -9,7 +9,7 @@
  * size. */
 #include "raw_common.h"
 
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <inttypes.h>

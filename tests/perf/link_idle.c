@@ -7,7 +7,7 @@
  * the longest turn while they connected, the memory of each link, the cost of an idle turn, and the
  * CPU share of the sleeping process. Turns are measured in CPU time, so preemption does not
  * count. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 

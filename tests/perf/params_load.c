@@ -3,9 +3,9 @@
  * is lost. Defines parameters, subscribes watchers, each on a separate connection, and sets values
  * on a schedule. A value is the time when its set was due. After the last set, each watcher must
  * have seen, for every parameter, the revision of the last reply or a later one. */
+#include "app.h"
 #include "bytes.h"
 #include "netio.h"
-#include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "wire.h"
@@ -49,7 +49,7 @@ static const struct plx_app app = {
 	.name = "params-load",
 	.summary = "Load a plx-params service, and look whether anything is lost.",
 	.options = options,
-	.idle = "poll"};
+	.eal = &(const struct plx_eal_conf){.idle = "poll"}};
 
 struct watcher {
 	struct netio_subscribe_socket socket;

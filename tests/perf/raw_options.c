@@ -2,7 +2,7 @@
 /* The command line of the raw baselines. */
 #include "raw_common.h"
 
-#include "plx_app.h"
+#include "app.h"
 
 #include <sched.h>
 

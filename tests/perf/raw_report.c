@@ -3,7 +3,7 @@
  * --one-way. */
 #include "raw_common.h"
 
-#include "plx_app.h"
+#include "app.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -2,8 +2,8 @@
 /* Many subscribe sockets or clients of services that connect to one address, as often as needed,
  * until SIGTERM. Prints "waiting" when each has tried. With --cpu it prints the CPU time that they
  * use while they wait. */
+#include "app.h"
 #include "netio/netio.h"
-#include "plx_app.h"
 #include "plx_rpc.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A publisher, a service or a listener for links, with default limits. Prints how long it took
  * until --expect connections were open at the same time, and serves until SIGTERM. */
+#include "app.h"
 #include "netio/netio.h"
-#include "plx_app.h"
 #include "plx_rpc.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects links one after the other. Prints how long each took to open, or why it did not. */
-#include "plx_app.h"
+#include "app.h"
 #include "plx_fabric.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TCP connections that never become links: they say nothing, or only plx_tcp's HELLO, and stay or
  * leave. Prints "N made" after each hundred, and at the end how many the server closed. */
-#include "plx_app.h"
+#include "app.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

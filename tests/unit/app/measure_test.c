@@ -2,7 +2,7 @@
 /* The options of measuring programs. */
 #include "plx_test.h"
 
-#include "plx_app.h"
+#include "app.h"
 
 PLX_TEST(conflicting_options_are_refused)
 {

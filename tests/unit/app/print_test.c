@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How other users' bytes are printed on a terminal. */
-#include "plx_app.h"
+/* How other users' bytes are printed on a terminal, and how addresses are split. */
+#include "app.h"
 #include "plx_test.h"
 
 #include <stdio.h>
@@ -66,6 +66,16 @@ PLX_TEST(additional_characters_may_stay_unescaped)
 {
 	SHOWN("a\n\tb\\\r", "\n\t\\", "a\n\tb\\\\x0d");
 	SHOWN("\0", "\n", "\\x00");
+}
+
+PLX_TEST(an_address_is_split_at_its_last_colon)
+{
+	char host[PLX_ADDRESS_MAX];
+
+	assert_int_equal(plx_app_split_address("[::1]:7000", host), 7000);
+	assert_string_equal(host, "[::1]");
+	assert_int_equal(plx_app_split_address("*:0", host), 0);
+	assert_string_equal(host, "*");
 }
 
 PLX_TEST_MAIN()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "app.h"
 #include "folder.h"
 #include "json_has.h"
-#include "plx_app.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* The send times of an open loop. */
 #include "plx_test.h"
 
-#include "plx_app.h"
+#include "app.h"
 
 #include <math.h>
 

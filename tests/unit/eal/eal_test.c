@@ -228,6 +228,9 @@ PLX_TEST(bad_values_are_refused)
 		 "dead-after-max 1 ms: give at least the silence of heartbeat, 500 ms"},
 		{{.provider = "carrier-pigeon"}, "provider carrier-pigeon: unknown provider"},
 		{{.log_levels = {"loud"}, .log_level_count = 1}, "log-level loud: unknown level"},
+		{{.show_help = true},
+		 "help: not handled by this program, which must print plx_eal_options_help()"},
+		{{.show_version = true}, "which must print plx_version() and end"},
 		{{.log_levels = {"x:info"}, .log_level_count = 1}, "unknown component 'x'"},
 	};
 	int fds = count_descriptors();

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The application's options: find them in its table, store values, list them for --help. */
 #include "app_priv.h"
-#include "base_internal.h"
-#include "plx_fabric.h"
+#include "plx_address.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +28,76 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
 	return own_whole != eal_whole ? own_whole : !eal_first;
 }
 
+/* The table -------------------------------------------------------------------------------- */
+
+static bool is_name(const char *name)
+{
+	return name[0] && name[0] != '-' && !name[strcspn(name, "= \t\n")];
+}
+
+static bool has_letter_of_eal(const struct plx_option *option)
+{
+	const char word[] = {'-', option->letter, '\0'};
+
+	return plx_option_find(plx_eal_options, word) != -ENOENT;
+}
+
+/* What is wrong with the row; NULL: nothing. */
+static const char *fault_of(const struct plx_option *option)
+{
+	bool is_flag = option->kind == PLX_APP_FLAG;
+
+	if (!is_name(option->name))
+		return "a name has no dash in front, no '=' and no space";
+	if ((unsigned)option->kind > PLX_APP_LIST)
+		return "its kind is none of enum plx_app_kind";
+	if (is_flag != !option->placeholder)
+		return is_flag ? "a flag has no placeholder" : "it has no placeholder";
+	if (!option->to || !option->help)
+		return option->to ? "it has no help" : "it has nowhere to store its value";
+	if (option->kind == PLX_APP_CHOICE && !option->choices)
+		return "it has no choices";
+	if (option->letter && !isalnum((unsigned char)option->letter))
+		return "its letter is neither a letter nor a digit";
+	if (option->letter && has_letter_of_eal(option))
+		return "its letter belongs to an option of the EAL";
+	return NULL;
+}
+
+/* The same for the row and those before it. */
+static const char *clash_of(const struct plx_option *options, unsigned row)
+{
+	const struct plx_option *option = &options[row];
+
+	for (unsigned i = 0; i < row; i++) {
+		if (strcmp(options[i].name, option->name) == 0)
+			return "another row has the same name";
+		if (option->letter && options[i].letter == option->letter)
+			return "another row has the same letter";
+	}
+	return NULL;
+}
+
+int app_options_check_table(const struct plx_app *app)
+{
+	const struct plx_option *options = app->options;
+
+	for (unsigned i = 0; options && options[i].name; i++) {
+		const char *fault;
+
+		if (i == PLX_OPTIONS_MAX)
+			return plx_fail(EINVAL,
+					"the program's table of options is too long; give at most "
+					"%d, then PLX_OPTIONS_END",
+					PLX_OPTIONS_MAX);
+		fault = fault_of(&options[i]) ?: clash_of(options, i);
+		if (fault)
+			return plx_fail(EINVAL, "the program's table of options, row %u, '%s': %s",
+					i + 1, options[i].name, fault);
+	}
+	return 0;
+}
+
 /* Storing ---------------------------------------------------------------------------------- */
 
 static int store_in_list(struct plx_app_list *list, const char *given, const char *text)
@@ -45,34 +113,26 @@ static int store(const struct plx_option *option, const char *given, const char 
 {
 	switch (option->kind) {
 	case PLX_APP_FLAG:
-		*option->to.flag = true;
+		*(bool *)option->to = true;
 		return 0;
 	case PLX_APP_ADDRESS:
 	case PLX_APP_STRING:
 		if (option->kind == PLX_APP_ADDRESS && plx_address_check(given, text) != 0)
 			return -EINVAL;
-		*option->to.string = text;
+		*(const char **)option->to = text;
 		return 0;
 	case PLX_APP_UINT:
-		return plx_parse_uint(given, text, option->min, option->max, option->to.number);
+		return plx_parse_uint(given, text, option->min, option->max, option->to);
 	case PLX_APP_SIZE:
-		return plx_parse_size(given, text, option->min, option->max, option->to.number);
+		return plx_parse_size(given, text, option->min, option->max, option->to);
 	case PLX_APP_DURATION:
-		return plx_parse_duration(given, text, option->min, option->max, option->to.number);
+		return plx_parse_duration(given, text, option->min, option->max, option->to);
 	case PLX_APP_CHOICE:
-		return plx_option_choice(given, text, option->choices, option->to.choice);
+		return plx_option_choice(given, text, option->choices, option->to);
 	case PLX_APP_LIST:
-		return store_in_list(option->to.list, given, text);
+		return store_in_list(option->to, given, text);
 	}
 	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
-}
-
-unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX])
-{
-	const char *colon = strrchr(address, ':');
-
-	snprintf(host_out, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
-	return (unsigned)strtoul(colon + 1, NULL, 10);
 }
 
 /* Parsing ---------------------------------------------------------------------------------- */
@@ -83,7 +143,6 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 	const struct plx_option *option = &app->options[use->index];
 	int rc;
 
-	assert(use->index < PLX_OPTIONS_MAX);
 	if (*seen >> use->index & 1 && option->kind != PLX_APP_LIST)
 		return plx_fail(EINVAL, "%s: given twice; give it once", use->given);
 	rc = store(option, use->given, use->text);
@@ -96,7 +155,7 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 		fprintf(stderr,
 			"%s: %s: an old name, which the next release does not know; "
 			"give %s\n",
-			app->name, use->given, option->now);
+			app_name(app), use->given, option->now);
 	return 0;
 }
 
@@ -108,7 +167,7 @@ int app_options_take(const struct plx_app *app, int argc, char *const *argv, uin
 	if (count == -ENOENT && !plx_option_lacks_dash(app->options, argv[0]) &&
 	    plx_option_find(plx_eal_options, argv[0]) >= 0)
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none",
-				(int)strcspn(argv[0], "="), argv[0], app->name);
+				(int)strcspn(argv[0], "="), argv[0], app_name(app));
 	if (count == -ENOENT)
 		return plx_option_unknown(app->options, plx_eal_options, argv[0]);
 	return count < 0 ? count : store_once(app, &use, seen) ?: count;
@@ -119,9 +178,6 @@ int app_options_check(const struct plx_app *app, uint64_t seen)
 	for (unsigned i = 0; app->options && app->options[i].name; i++) {
 		const struct plx_option *option = &app->options[i];
 
-		assert(!option->letter ||
-		       plx_option_find(plx_eal_options, (char[]){'-', option->letter, '\0'}) ==
-			       -ENOENT);
 		if (option->required && !(seen >> i & 1))
 			return plx_fail(EINVAL, "--%s %s is missing", option->name,
 					option->placeholder);
@@ -132,7 +188,10 @@ int app_options_check(const struct plx_app *app, uint64_t seen)
 int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 {
 	uint64_t seen = 0;
+	int rc = app_options_check_table(app);
 
+	if (rc)
+		return rc;
 	for (int at = 0, count; at < argc; at += count) {
 		count = app_options_take(app, argc - at, argv + at, &seen);
 		if (count < 0)

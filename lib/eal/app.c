@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Application start and exit, and the messages about its command line. */
+/* The start and the end of a program, and the messages about its command line. */
 #include "app_priv.h"
-#include "plx_fabric.h"
 #include "plx_lcore.h"
 
 #include <rdma/fabric.h>
@@ -10,11 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STATUS_FAILED  1
-#define STATUS_USAGE   2
+#define STATUS_FAILED 1
+#define STATUS_USAGE  2
 
-#define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
-#define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
+const char *app_name(const struct plx_app *app)
+{
+	return app->name ?: program_invocation_short_name;
+}
 
 /* Read argv, up to --help or --version, and the configuration file. Options of both may be in any
  * order. If both have an option with the same name, the EAL's is the one before "--". */
@@ -44,40 +45,51 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 
 void plx_app_print_more(const struct plx_app *app)
 {
-	printf("\nExamples:\n%s\n\nMore: man %s, or doc/%s\n", app->examples, app->name, app->page);
+	if (app->examples)
+		printf("\nExamples:\n%s\n", app->examples);
+	if (app->more)
+		printf("\nMore: %s\n", app->more);
+}
+
+static void print_usage(const struct plx_app *app)
+{
+	const char *name = app_name(app);
+
+	printf("%s%s%s\n\nUsage:\n", name, app->summary ? ": " : "", app->summary ?: "");
+	if (app->usage)
+		printf("%s\n\n", app->usage);
+	else
+		printf("  %s [EAL options]%s\n\n", name, app->options ? " [--] [options]" : "");
 }
 
 static int print_help(const struct plx_app *app)
 {
-	printf("%s: %s\n\nUsage:\n", app->name, app->summary);
-	if (app->usage)
-		printf("%s\n\n", app->usage);
-	else
-		printf("  %s [EAL options] [--] [options]\n\n", app->name);
+	static const char both[] =
+		". They mix with the program's own in any order. If both have an option\n"
+		"of one name, it is the program's, or the EAL's before '--'.";
+
+	print_usage(app);
 	if (app->options && app->options[0].name) {
-		printf("Options of %s:\n", app->name);
+		printf("Options of %s:\n", app_name(app));
 		plx_app_print_options(app, stdout);
 		printf("\n");
 	}
-	printf("EAL options. They mix with the program's own in any order. If both have an option\n"
-	       "of one name, it is the program's, or the EAL's before '--'.\n%s",
-	       plx_eal_options_help());
+	printf("EAL options%s\n%s", app->options ? both : ":", plx_eal_options_help());
 	plx_app_print_more(app);
 	return plx_app_end_output(app, 0);
 }
 
-static int print_version(const struct plx_app *app)
+void plx_app_print_version(const struct plx_app *app)
 {
 	uint32_t fabric = fi_version();
 
-	printf("%s (Pollux) %s, libfabric %u.%u\n", app->name, plx_version(), FI_MAJOR(fabric),
-	       FI_MINOR(fabric));
-	return plx_app_end_output(app, 0);
+	printf("%s%s%s (Pollux %s, libfabric %u.%u)\n", app_name(app), app->version ? " " : "",
+	       app->version ?: "", plx_version(), FI_MAJOR(fabric), FI_MINOR(fabric));
 }
 
 int plx_app_fail(const struct plx_app *app)
 {
-	fprintf(stderr, "%s: %s\n", app->name, plx_error());
+	fprintf(stderr, "%s: %s\n", app_name(app), plx_error());
 	return STATUS_FAILED;
 }
 
@@ -92,7 +104,7 @@ int plx_app_end_output(const struct plx_app *app, int status)
 static int fail_usage(const struct plx_app *app)
 {
 	plx_app_fail(app);
-	fprintf(stderr, "try %s --help\n", app->name);
+	fprintf(stderr, "try %s --help\n", app_name(app));
 	return STATUS_USAGE;
 }
 
@@ -128,34 +140,32 @@ void plx_app_prepare(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
+static int end_with_version(const struct plx_app *app)
+{
+	plx_app_print_version(app);
+	return plx_app_end_output(app, 0);
+}
+
 int plx_app_start(int argc, char **argv, const struct plx_app *app)
 {
-	struct plx_eal_conf conf = {.idle = app->idle};
+	struct plx_eal_conf conf = {0};
 	int status = 0;
 
 	plx_app_prepare();
+	if (app_options_check_table(app))
+		return plx_app_fail(app);
+	if (app->eal)
+		conf = *app->eal;
 	if (read_all(argc, argv, app, &conf))
 		status = fail_usage(app);
 	else if (conf.show_help)
 		status = print_help(app);
 	else if (conf.show_version)
-		status = print_version(app);
+		status = end_with_version(app);
 	else
 		status = bring_up(app, &conf);
 	plx_eal_conf_fini(&conf);
 	return status;
-}
-
-static int serve(void *arg)
-{
-	plx_loop_run();
-	return plx_fabric_drain(SERVE_DRAIN_NS);
-}
-
-void plx_app_serve(void)
-{
-	plx_lcore_launch_all(serve, NULL, NULL);
-	plx_lcore_join_all(SERVE_JOIN_NS, NULL);
 }
 
 int plx_app_finish(const struct plx_app *app, int status)

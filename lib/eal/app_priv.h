@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Internal to lib/app. */
+/* Internal to app.c and app_options.c. */
 #ifndef APP_PRIV_H
 #define APP_PRIV_H
 
-#include "plx_app.h"
+#include "option_words.h"
 
-#include <stdio.h>
+/** Return: app->name, or the name of the program's file. */
+const char *app_name(const struct plx_app *app);
+
+/** Check the table of options, which the program writes, not its user. Return: 0; -EINVAL, the text
+ * names the row. */
+int app_options_check_table(const struct plx_app *app);
 
 /** Return whether the application parses this word: it is one of its options, or unknown to both.
  * Abbreviations count, but an exact name wins. eal_first: if both have the name, it is the

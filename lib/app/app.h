@@ -1,122 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * Shared by the programs of this tree: option tables, program start and exit, measurement results.
- * Linked statically into each program: not part of libpollux and not installed. */
-#ifndef PLX_APP_H
-#define PLX_APP_H
+ * Shared by the programs of this tree: output, schedules, measurement results. Linked statically
+ * into each program: not part of libpollux and not installed. Options, start and end: plx_app.h. */
+#ifndef APP_H
+#define APP_H
 
 #include "option_words.h"
 #include "plx_address.h"
+#include "plx_app.h"
 #include "plx_base.h"
-#include "plx_eal.h"
 #include "plx_lcore.h"
 #include "plx_stats.h"
 
-/* Options ---------------------------------------------------------------------------------- */
-
-/* Rows of a table that ends with PLX_OPTIONS_END, each by the macro of its kind, which checks the
- * type of `to`. `...` is the help, then any further members, such as `.letter = 'p'`. */
-#define PLX_OPTION(kind_, member_, name_, placeholder_, to_, ...) \
-	{.name = (name_),                                         \
-	 .placeholder = (placeholder_),                           \
-	 .kind = (kind_),                                         \
-	 .to.member_ = (to_),                                     \
-	 .help = __VA_ARGS__}
-#define PLX_FLAG(name, to, ...) PLX_OPTION(PLX_APP_FLAG, flag, name, NULL, to, __VA_ARGS__)
-#define PLX_TEXT(name, placeholder, to, ...) \
-	PLX_OPTION(PLX_APP_STRING, string, name, placeholder, to, __VA_ARGS__)
-#define PLX_ADDRESS(name, to, ...) \
-	PLX_OPTION(PLX_APP_ADDRESS, string, name, "ADDR", to, __VA_ARGS__)
-#define PLX_LIST(name, placeholder, to, ...) \
-	PLX_OPTION(PLX_APP_LIST, list, name, placeholder, to, __VA_ARGS__)
-#define PLX_CHOICE(name, placeholder, to, choices_, ...)                       \
-	PLX_OPTION(PLX_APP_CHOICE, choice, name, placeholder, to, __VA_ARGS__, \
-		   .choices = (choices_))
-#define PLX_NUMBER(kind, name, placeholder, to, min_, max_, ...) \
-	PLX_OPTION(kind, number, name, placeholder, to, __VA_ARGS__, .min = (min_), .max = (max_))
-#define PLX_UINT(name, placeholder, to, min, max, ...) \
-	PLX_NUMBER(PLX_APP_UINT, name, placeholder, to, min, max, __VA_ARGS__)
-#define PLX_SIZE(name, placeholder, to, min, max, ...) \
-	PLX_NUMBER(PLX_APP_SIZE, name, placeholder, to, min, max, __VA_ARGS__)
-#define PLX_TIME(name, placeholder, to, min, max, ...) \
-	PLX_NUMBER(PLX_APP_DURATION, name, placeholder, to, min, max, __VA_ARGS__)
-#define PLX_OPTIONS_END {.name = NULL}
-
-struct plx_app {
-	const char *name;     /**< "plx-ping" */
-	const char *summary;  /**< one line */
-	const char *usage;    /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
-			       * one line without option names */
-	const char *examples; /**< two lines: "  plx-ping --self --explain" */
-	const char *page;     /**< in doc: "apps/plx-ping.md" */
-	const struct plx_option *options;
-	const char *idle; /**< --idle unless the user gives it; NULL: the EAL's default */
-	/** Check the options in combination; may be NULL. Return: 0; plx_fail(EINVAL, ...). */
-	int (*check)(void);
-};
-
-/** Not an exit status: run the program. */
-#define PLX_APP_RUN (-1)
-
-/** Parse the EAL's and the application's options, in any order. If both have an option with the
- * same name, it is the application's, or the EAL's before a "--". Handles --help, --version and
- * --dry-run, and starts the EAL: plx_app_prepare first, plx_stop_on_signals last. Prints every
- * error once. Return: PLX_APP_RUN; or an exit status: 0 after help, version or dry run, 2 after a
- * usage error, 1 after any other error. */
-int plx_app_start(int argc, char **argv, const struct plx_app *app);
-
-/** The first step of plx_app_start, for programs that do not call it: plx_hold_stdio, and ignore
- * SIGPIPE and SIGXFSZ, so that writes fail instead. Thread: setup. */
-void plx_app_prepare(void);
-
-/** Parse only the application's words, from argv[0] on. Return: 0; -EINVAL. */
-int plx_app_parse(int argc, char **argv, const struct plx_app *app);
-
 /** Split an address that PLX_ADDRESS or plx_address_check has accepted. Return: the port. */
 unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX]);
-
-/** Print the options with their placeholders and help, for programs that handle --help
- * themselves. */
-void plx_app_print_options(const struct plx_app *app, FILE *out);
-
-/** Print the end of --help: the examples, and the page to read. */
-void plx_app_print_more(const struct plx_app *app);
-
-/** Print one line to standard output at once, for scripts that read it. The line is lost if a pipe
- * is full or has no reader, because an lcore never waits for readers. plx_app_flush reports any
- * other failure. Thread: any. */
-void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
 /** Print untrusted text without control sequences, as plx_printable_next does. plain: further ASCII
  * characters to print unchanged, such as a line feed, or a backslash if no reader decodes
  * escapes. */
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain);
 
-/** Flush standard output. Return: 0 all output so far was written; -EIO, with a text, once per
- * failure; the unwritten output is discarded. */
-int plx_app_flush(void);
-
-/** Explain an errno value of reading standard input or writing standard output. */
-const char *plx_app_stream_error(int err);
-
-/** plx_app_flush at program exit; prints its failure. Return: status; 1 if status is 0 and output
- * was lost. plx_app_finish calls this. */
-int plx_app_end_output(const struct plx_app *app, int status);
-
 /** Print how often the lcore slept and what woke it; nothing if it never slept. Thread: any, before
  * plx_app_finish. */
 void plx_app_say_idle(uint32_t id);
 
-/** Print "NAME: text" of the last error to standard error. Return: 1, for `return`. */
-int plx_app_fail(const struct plx_app *app);
-
 /** Run all lcores' loops until SIGINT or SIGTERM, then close their links in order, in at most 0.5
  * s. Thread: main, outside its loop. */
 void plx_app_serve(void);
-
-/** Exit: plx_eal_fini, then plx_app_end_output. Return: `status`; 1 if an lcore hangs, or if status
- * is 0 and output was lost. */
-int plx_app_finish(const struct plx_app *app, int status);
 
 /* Schedules of open loops ------------------------------------------------------------------ */
 

@@ -230,6 +230,63 @@ TEST(the_table_of_options_may_be_empty)
 	assert_fails(plx_app_parse(1, (char **)argv, &bare), -EINVAL, "--listen: unknown option");
 }
 
+/* Faults of the programmer, found at the first start. */
+TEST(a_faulty_row_is_refused_before_any_word)
+{
+	static const char *const none[] = {NULL};
+	bool flag = false;
+	const struct {
+		struct plx_option row;
+		const char *text;
+	} rows[] = {
+		{PLX_FLAG("-dash", &flag, ""), "row 2, '-dash': a name has no dash"},
+		{PLX_FLAG("", &flag, ""), "row 2, '': a name has no dash"},
+		{PLX_FLAG("a=b", &flag, ""), "row 2, 'a=b': a name has no dash"},
+		{PLX_FLAG("two words", &flag, ""), "a name has no dash"},
+		{{.name = "x", .kind = (enum plx_app_kind)99}, "its kind is none of enum"},
+		{{.name = "x", .placeholder = "N", .to = &flag, .help = ""}, "a flag has no pla"},
+		{PLX_TEXT("x", NULL, &values.title, ""), "row 2, 'x': it has no placeholder"},
+		{PLX_FLAG("x", NULL, ""), "row 2, 'x': it has nowhere to store its value"},
+		{PLX_FLAG("x", &flag, NULL), "row 2, 'x': it has no help"},
+		{PLX_CHOICE("x", "NAME", &values.colour, NULL, ""), "it has no choices"},
+		{PLX_FLAG("x", &flag, "", .letter = '-'), "neither a letter nor a digit"},
+		{PLX_FLAG("x", &flag, "", .letter = 'l'), "belongs to an option of the EAL"},
+		{PLX_FLAG("x", &flag, "", .letter = 'f'), "another row has the same letter"},
+		{PLX_FLAG("first", &flag, ""), "row 2, 'first': another row has the same name"},
+		{PLX_CHOICE("x", "NAME", &values.colour, none, ""), NULL},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const struct plx_option table[] = {
+			PLX_FLAG("first", &values.verify, "", .letter = 'f'), rows[i].row,
+			PLX_OPTIONS_END};
+		const struct plx_app faulty = {.name = "faulty", .options = table};
+
+		if (rows[i].text)
+			assert_fails(plx_app_parse(0, NULL, &faulty), -EINVAL, rows[i].text);
+		else
+			assert_int_equal(plx_app_parse(0, NULL, &faulty), 0);
+	}
+}
+
+TEST(a_table_that_is_too_long_is_refused)
+{
+	static char names[PLX_OPTIONS_MAX + 1][8];
+	struct plx_option table[PLX_OPTIONS_MAX + 2] = {0};
+	const struct plx_app large = {.name = "large", .options = table};
+	const char *word = "--o0";
+
+	for (unsigned i = 0; i <= PLX_OPTIONS_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "o%u", i);
+		table[i] = (struct plx_option)PLX_FLAG(names[i], &values.verify, "");
+	}
+	assert_fails(plx_app_parse(1, (char **)&word, &large), -EINVAL,
+		     "table of options is too long; give at most 64, then PLX_OPTIONS_END");
+	table[PLX_OPTIONS_MAX].name = NULL;
+	assert_int_equal(plx_app_parse(1, (char **)&word, &large), 0);
+	assert_true(values.verify);
+}
+
 TEST(options_of_the_program_are_separated_from_those_of_the_eal)
 {
 	static const char *const own[] = {
@@ -321,16 +378,6 @@ TEST(an_old_name_is_not_suggested)
 
 	assert_int_equal(parse_renamed("--servise", text), -EINVAL);
 	assert_string_equal(plx_error(), "--servise: unknown option (--help lists all)");
-}
-
-TEST(an_address_is_split_at_its_last_colon)
-{
-	char host[PLX_ADDRESS_MAX];
-
-	assert_int_equal(plx_app_split_address("[::1]:7000", host), 7000);
-	assert_string_equal(host, "[::1]");
-	assert_int_equal(plx_app_split_address("*:0", host), 0);
-	assert_string_equal(host, "*");
 }
 
 TEST(help_lists_options_in_columns)
