@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-call: call a method of a service from the command line, or many times, to measure it.
  *
- * Try it:  build/apps/examples/service 127.0.0.1:7000
+ * Try it:  build/apps/examples/service --listen 127.0.0.1:7000
  *          plx-call --connect 127.0.0.1:7000 --list
  *          plx-call --connect 127.0.0.1:7000 --method pollux.echo --data hello
  *          plx-call --connect 127.0.0.1:7000 --method echo --size 64 --count 100000 */

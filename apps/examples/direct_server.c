@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct data placement: grants a page of its memory to a client, which writes into it.
- * Run it:  direct_server 127.0.0.1:7000      and direct_client in another terminal */
+ * Run it:  direct_server --listen 127.0.0.1:7000      and direct_client in another terminal */
+#include <plx_app.h>
 #include <plx_direct.h>
-#include <plx_eal.h>
 #include <plx_fabric.h>
 #include <stdio.h>
+
+static const char *address;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("listen", &address, "host:port to listen on; port 0 takes a free one",
+		    .required = true),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "direct_server",
+	.summary = "Grant a page of memory to a client, which writes into it.",
+	.options = options,
+};
 
 struct server {
 	char page[4096];
@@ -27,7 +39,7 @@ static void on_open(struct plx_link *link, void *user)
 		rc = plx_link_send(link, token, sizeof(token));
 	}
 	if (rc != 0) {
-		fprintf(stderr, "direct_server: %s\n", plx_error());
+		plx_app_fail(&app);
 		plx_link_abort(link); /* on_close follows */
 	}
 }
@@ -62,29 +74,17 @@ int main(int argc, char **argv)
 	static struct server server;
 	struct plx_listen_attr attr = {
 		.link = {.events = &events, .user = &server, .direct = true}};
-	struct plx_eal_conf conf = {0};
 	struct plx_listener *listener;
-	int used = plx_eal_parse(argc, argv, &conf), rc;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "direct_server: %s\n", plx_error());
-	if (used < 0 || argc - used != 2) {
-		fprintf(stderr, "usage: direct_server [EAL options] ADDRESS\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	rc = plx_eal_init(&conf);
-	if (rc == 0)
-		rc = plx_link_listen(argv[1 + used], &attr, &listener);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = plx_link_listen(address, &attr, &listener);
 	if (rc == 0) {
-		printf("listening on %s\n", plx_listener_address(listener));
+		plx_app_say("listening on %s", plx_listener_address(listener));
 		rc = plx_loop_run(); /* until the first client has gone */
 	}
 	if (rc != 0)
-		fprintf(stderr, "direct_server: %s\n", plx_error());
-	if (plx_eal_fini() != 0)
-		rc = -1;
-	plx_eal_conf_fini(&conf);
-	return rc != 0 || !server.is_closed;
+		plx_app_fail(&app);
+	return plx_app_finish(&app, rc != 0 || !server.is_closed);
 }

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pollux inside a program that has its own main loop, here one of poll(2): standard input
  * goes to a server piece by piece, and the answers to standard output.
- * Run it:  embed 127.0.0.1:7000 <FILE      with link_server in another terminal */
-#include <plx_eal.h>
+ * Run it:  embed --connect 127.0.0.1:7000 <FILE      with link_server in another terminal */
+#include <plx_app.h>
 #include <plx_fabric.h>
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
+
+static const char *address;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("connect", &address, "host:port of link_server", .required = true),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "embed",
+	.summary = "Send standard input to a server, and print its answers.",
+	.options = options};
 
 struct program {
 	struct plx_link *link; /* NULL once it has ended */
@@ -47,7 +57,7 @@ static void read_input(struct program *program)
 	if (length <= 0) {
 		plx_link_close(program->link);
 	} else if (plx_link_send(program->link, bytes, (size_t)length) != 0) {
-		fprintf(stderr, "embed: %s\n", plx_error());
+		plx_app_fail(&app);
 		plx_link_abort(program->link);
 	}
 }
@@ -78,22 +88,13 @@ int main(int argc, char **argv)
 		.on_open = on_open, .on_message = on_message, .on_close = on_close};
 	struct program program = {0};
 	struct plx_link_attr attr = {.events = &events, .user = &program};
-	struct plx_eal_conf conf = {0};
-	int used = plx_eal_parse(argc, argv, &conf), rc;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "embed: %s\n", plx_error());
-	if (used < 0 || argc - used != 2) {
-		fprintf(stderr, "usage: embed [EAL options] ADDRESS\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	rc = plx_eal_init(&conf);
-	plx_stop_on_signals();
-	rc = rc ? rc : plx_link_connect(argv[1 + used], &attr, &program.link);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = plx_link_connect(address, &attr, &program.link);
 	rc = rc ? rc : run(&program);
 	if (rc != 0)
-		fprintf(stderr, "embed: %s\n", plx_error());
-	plx_eal_conf_fini(&conf);
-	return plx_eal_fini() != 0 || rc != 0 || program.failed;
+		plx_app_fail(&app);
+	return plx_app_finish(&app, rc != 0 || program.failed);
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counts primes. Each lcore reports its number to the main lcore, which calls it for each range.
- * Run it:  lcores -l 0,1 100      primes in 100 ranges, below 100000 */
-#include <plx_eal.h>
+ * Run it:  lcores -l 0,1 --ranges 100      primes in 100 ranges, below 100000 */
+#include <plx_app.h>
 #include <plx_lcore.h>
 #include <stdio.h>
 
 #define RANGE 1000 /* small: a call holds up all else on its lcore */
 
+static uint64_t ranges = 100;
+static const struct plx_option options[] = {
+	PLX_UINT("ranges", "N", &ranges, 1, 1 << 20, "count up to N * 1000 (default 100)"),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "lcores", .summary = "Count primes on all lcores.", .options = options};
+
 struct count { /* the main lcore's: no other lcore touches it */
-	uint64_t next, ranges, primes;
+	uint64_t next, primes;
 	unsigned workers_left;
 };
 
@@ -41,12 +49,12 @@ static void on_counted(struct plx_call *call, int result, void *arg)
 
 	count->primes += (uint64_t)result;
 	worker->first = count->next * RANGE;
-	if (count->next < count->ranges && plx_lcore_call(worker->id, &worker->call) == 0) {
+	if (count->next < ranges && plx_lcore_call(worker->id, &worker->call) == 0) {
 		worker->calls++;
 		count->next++;
 		return;
 	}
-	printf("lcore %u counted %u ranges\n", worker->id, worker->calls);
+	plx_app_say("lcore %u counted %u ranges", worker->id, worker->calls);
 	if (--count->workers_left == 0)
 		plx_stop(); /* all loops */
 }
@@ -62,7 +70,7 @@ static int run(void *arg) /* on each lcore, the main one included */
 	uint32_t id = plx_lcore_id();
 
 	if (PLX_LCORE_SEND_VALUE(plx_lcore_main(), on_report, id) != 0) {
-		fprintf(stderr, "lcores: %s\n", plx_error());
+		plx_app_fail(&app);
 		plx_stop();
 	}
 	return plx_loop_run();
@@ -71,30 +79,21 @@ static int run(void *arg) /* on each lcore, the main one included */
 int main(int argc, char **argv)
 {
 	struct count count = {0};
-	struct plx_eal_conf conf = {0};
-	int used = plx_eal_parse(argc, argv, &conf), rc, result = 0;
+	int status = plx_app_start(argc, argv, &app), result = 0, rc;
 
-	if (used < 0)
-		fprintf(stderr, "lcores: %s\n", plx_error());
-	if (used < 0 || argc - used != 2 ||
-	    plx_parse_uint("RANGES", argv[1 + used], 1, 1 << 20, &count.ranges) != 0) {
-		fprintf(stderr, "usage: lcores [EAL options] RANGES\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	rc = plx_eal_init(&conf);
+	if (status != PLX_APP_RUN)
+		return status;
 	count.workers_left = plx_lcore_count();
 	PLX_LCORE_FOREACH (id)
 		workers[id] = (struct worker){
 			.call = {.fn = count_range, .done = on_counted, .arg = &workers[id]},
 			.count = &count,
 			.id = id};
-	rc = rc ? rc : plx_lcore_launch_all(run, NULL, &result);
+	rc = plx_lcore_launch_all(run, NULL, &result);
 	rc = rc || result ? -1 : plx_lcore_join_all(5 * PLX_NS_PER_S, &result);
-	rc = rc || result || count.next < count.ranges;
+	rc = rc || result || count.next < ranges;
 	if (rc != 0)
 		fprintf(stderr, "lcores: ended early: %s\n", plx_error());
-	plx_eal_conf_fini(&conf);
-	printf("%llu primes\n", (unsigned long long)count.primes);
-	return plx_eal_fini() != 0 || rc;
+	plx_app_say("%llu primes", (unsigned long long)count.primes);
+	return plx_app_finish(&app, rc);
 }

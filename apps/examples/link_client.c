@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client on a link: it sends each text when the previous one is answered, then closes the link.
- * Run it:  link_client 127.0.0.1:7000 hello again      with link_server in another terminal */
-#include <plx_eal.h>
+ * Run it:  link_client --connect 127.0.0.1:7000 --send hello --send again
+ *          with link_server in another terminal */
+#include <plx_app.h>
 #include <plx_fabric.h>
 #include <stdio.h>
 #include <string.h>
 
+static const char *address;
+static struct plx_app_list texts;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("connect", &address, "host:port of link_server", .required = true),
+	PLX_LIST("send", "TEXT", &texts, "a text to send; may be repeated", .required = true),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "link_client",
+	.summary = "Send each text when the previous one is answered.",
+	.options = options,
+};
+
 struct client {
-	char *const *texts;
-	int count, sent, answered;
+	unsigned sent, answered;
 	bool is_closed; /* without loss */
 };
 
@@ -16,13 +29,13 @@ struct client {
 static void send_next(struct plx_link *link, void *user)
 {
 	struct client *client = user;
-	const char *text = client->texts[client->sent];
+	const char *text = texts.at[client->sent];
 	int rc = plx_link_send(link, text, strlen(text));
 
 	if (rc == 0) {
 		client->sent++;
 	} else if (rc != -EAGAIN && rc != -ENOTCONN) { /* not connected: on_close follows */
-		fprintf(stderr, "link_client: %s\n", plx_error());
+		plx_app_fail(&app);
 		plx_link_abort(link);
 	}
 }
@@ -32,7 +45,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	struct client *client = user;
 
 	printf("%.*s\n", (int)message->len, (const char *)message->data);
-	if (++client->answered < client->count)
+	if (++client->answered < texts.count)
 		send_next(link, client);
 	else
 		plx_link_close(link);
@@ -59,28 +72,15 @@ int main(int argc, char **argv)
 	};
 	struct client client = {0};
 	struct plx_link_attr attr = {.events = &events, .user = &client};
-	struct plx_eal_conf conf = {0};
 	struct plx_link *link;
-	int used = plx_eal_parse(argc, argv, &conf), rc;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "link_client: %s\n", plx_error());
-	if (used < 0 || argc - used < 3) {
-		fprintf(stderr, "usage: link_client [EAL options] ADDRESS TEXT...\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	client.texts = argv + used + 2;
-	client.count = argc - used - 2;
-	rc = plx_eal_init(&conf);
-	if (rc == 0)
-		rc = plx_link_connect(argv[1 + used], &attr, &link);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = plx_link_connect(address, &attr, &link);
 	if (rc == 0)
 		rc = plx_loop_run();
 	if (rc != 0)
-		fprintf(stderr, "link_client: %s\n", plx_error());
-	if (plx_eal_fini() != 0)
-		rc = -1;
-	plx_eal_conf_fini(&conf);
-	return rc != 0 || !client.is_closed || client.answered < client.count;
+		plx_app_fail(&app);
+	return plx_app_finish(&app, rc != 0 || !client.is_closed || client.answered < texts.count);
 }

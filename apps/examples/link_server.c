@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server on links: it sends each message back to the client that sent it. SIGINT ends it.
- * Run it:  link_server 127.0.0.1:7000      and link_client in another terminal */
-#include <plx_eal.h>
+ * Run it:  link_server --listen 127.0.0.1:7000      and link_client in another terminal */
+#include <plx_app.h>
 #include <plx_fabric.h>
 #include <stdio.h>
+
+static const char *address;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("listen", &address, "host:port to listen on; port 0 takes a free one",
+		    .required = true),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "link_server",
+	.summary = "Send each message back to the client that sent it.",
+	.options = options,
+};
 
 struct server {
 	unsigned long answered;
@@ -11,7 +23,7 @@ struct server {
 
 static void on_open(struct plx_link *link, void *user)
 {
-	printf("%s connected over %s\n", plx_link_peer(link), plx_link_provider(link));
+	plx_app_say("%s connected over %s", plx_link_peer(link), plx_link_provider(link));
 }
 
 /* Each message brings credit for its answer, so a client that waits for answers never causes
@@ -33,7 +45,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
-	printf("%s: %s\n", plx_link_peer(link), plx_link_without_peer(link, text));
+	plx_app_say("%s: %s", plx_link_peer(link), plx_link_without_peer(link, text));
 }
 
 int main(int argc, char **argv)
@@ -45,31 +57,17 @@ int main(int argc, char **argv)
 	};
 	struct server server = {0};
 	struct plx_listen_attr attr = {.link = {.events = &events, .user = &server}};
-	struct plx_eal_conf conf = {0};
 	struct plx_listener *listener;
-	int used = plx_eal_parse(argc, argv, &conf), rc;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "link_server: %s\n", plx_error());
-	if (used < 0 || argc - used != 2) {
-		fprintf(stderr, "usage: link_server [EAL options] ADDRESS\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	rc = plx_eal_init(&conf);
-	plx_stop_on_signals();
-	if (rc == 0)
-		rc = plx_link_listen(argv[1 + used], &attr, &listener);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = plx_link_listen(address, &attr, &listener);
 	if (rc == 0) {
-		printf("listening on %s\n", plx_listener_address(listener));
+		plx_app_say("listening on %s", plx_listener_address(listener));
 		rc = plx_loop_run(); /* until SIGINT or SIGTERM */
 	}
-	if (rc != 0)
-		fprintf(stderr, "link_server: %s\n", plx_error());
-	if (plx_eal_fini() != 0) /* closes what is still open, without loss */
-		rc = -1;
-	plx_eal_conf_fini(&conf);
-	printf("%lu messages answered\n", server.answered);
-	return rc != 0;
+	plx_app_say("%lu messages answered", server.answered);
+	/* plx_app_finish closes what is still open, without loss. */
+	return plx_app_finish(&app, rc ? plx_app_fail(&app) : 0);
 }

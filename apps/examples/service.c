@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A service with three methods: read a thermometer, set its alarm limit, and echo.
- * Run it:  service 127.0.0.1:7000      and service_client in another terminal, or
+ * Run it:  service --listen 127.0.0.1:7000      and service_client in another terminal, or
  *          plx-call --connect 127.0.0.1:7000 --list */
-#include <plx_eal.h>
+#include <plx_app.h>
 #include <plx_lcore.h>
 #include <plx_rpc.h>
-#include <stdio.h>
+
+static const char *address;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("listen", &address, "host:port to listen on; port 0 takes a free one",
+		    .required = true),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "service",
+	.summary = "Read a thermometer, set its alarm limit, and echo.",
+	.options = options,
+};
 
 enum { READ = 1, SET_LIMIT = 2, ECHO = 3 }; /* the same numbers in service_client.c */
 
@@ -33,7 +44,7 @@ static void on_set_limit(struct plx_rpc_request *request, const void *data, uint
 		return;
 	}
 	thermometer->limit = *limit;
-	printf("limit %.1f degrees\n", thermometer->limit);
+	plx_app_say("limit %.1f degrees", thermometer->limit);
 	plx_rpc_reply(request, NULL, 0);
 }
 
@@ -43,8 +54,7 @@ static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t 
 	plx_rpc_reply(request, data, length);
 }
 
-static int start(const char *address, struct thermometer *thermometer,
-		 struct plx_rpc_service **service_out)
+static int start(struct thermometer *thermometer, struct plx_rpc_service **service_out)
 {
 	const struct plx_rpc_method methods[] = {
 		{.id = READ, .name = "thermometer.read", .handler = on_read, .arg = thermometer},
@@ -67,32 +77,18 @@ int main(int argc, char **argv)
 {
 	struct thermometer thermometer = {.degrees = 21.5, .limit = 60};
 	struct plx_rpc_service *service = NULL;
-	struct plx_eal_conf conf = {0};
-	int used = plx_eal_parse(argc, argv, &conf), rc;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "service: %s\n", plx_error());
-	if (used < 0 || argc - used != 2) {
-		fprintf(stderr, "usage: service [EAL options] ADDRESS\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	rc = plx_eal_init(&conf);
-	plx_stop_on_signals();
-	if (rc == 0)
-		rc = start(argv[1 + used], &thermometer, &service);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = start(&thermometer, &service);
 	if (rc == 0) {
-		printf("listening on %s\n", plx_rpc_service_address(service, 0));
+		plx_app_say("listening on %s", plx_rpc_service_address(service, 0));
 		rc = plx_loop_run(); /* until SIGINT or SIGTERM */
 	}
 	if (rc == 0) /* answer what is open, and send clients elsewhere */
 		rc = plx_rpc_service_finish(service, 500 * PLX_NS_PER_MS);
-	if (rc != 0)
-		fprintf(stderr, "service: %s\n", plx_error());
+	status = rc ? plx_app_fail(&app) : 0;
 	plx_rpc_service_destroy(service);
-	if (plx_eal_fini() != 0)
-		rc = -1;
-	plx_eal_conf_fini(&conf);
-	return rc != 0;
+	return plx_app_finish(&app, status);
 }

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client of a service: it sets the limit of the thermometer, then reads the temperature.
- * Run it:  service_client 127.0.0.1:7000 42      with service in another terminal */
-#include <plx_eal.h>
+ * Run it:  service_client --connect 127.0.0.1:7000 --limit 42
+ *          with service in another terminal */
+#include <plx_app.h>
 #include <plx_lcore.h>
 #include <plx_rpc.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char *address;
+static uint64_t limit = 60;
+static const struct plx_option options[] = {
+	PLX_ADDRESS("connect", &address, "host:port of the service", .required = true),
+	PLX_UINT("limit", "N", &limit, 0, 1000, "degrees, 0 to 100 (default 60)"),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "service_client",
+	.summary = "Set the limit of the thermometer, then read the temperature.",
+	.options = options};
 
 enum { READ = 1, SET_LIMIT = 2 }; /* the same numbers in service.c */
 
@@ -35,7 +48,7 @@ static void on_read(const struct plx_rpc_result *result, void *arg)
 		return;
 	}
 	memcpy(&degrees, result->data, sizeof(degrees));
-	printf("%.1f degrees\n", degrees);
+	plx_app_say("%.1f degrees", degrees);
 	reader->is_done = true;
 	plx_loop_quit();
 }
@@ -50,13 +63,13 @@ static void on_limit_set(const struct plx_rpc_result *result, void *arg)
 	if (result->status != PLX_RPC_OK) {
 		fail(reader, "set_limit", result);
 	} else if (plx_rpc_call_start(reader->client, &read, NULL, 0, NULL) != 0) {
-		fprintf(stderr, "service_client: %s\n", plx_error());
+		plx_app_fail(&app);
 		plx_loop_quit();
 	}
 }
 
 /* A call returns at once. Its `done` runs once, from the loop, by the deadline at the latest. */
-static int start(const char *address, double limit, struct reader *reader)
+static int start(struct reader *reader)
 {
 	const struct plx_rpc_client_attr attr = {.deadline_ns = 5 * PLX_NS_PER_S};
 	const char *const addresses[] = {address, NULL};
@@ -65,35 +78,24 @@ static int start(const char *address, double limit, struct reader *reader)
 		.done = on_limit_set,
 		.arg = reader,
 	};
+	const double degrees = (double)limit;
 	int rc = plx_rpc_client_create(addresses, &attr, &reader->client);
 
 	return rc ? rc
-		  : plx_rpc_call_start(reader->client, &set_limit, &limit, sizeof(limit), NULL);
+		  : plx_rpc_call_start(reader->client, &set_limit, &degrees, sizeof(degrees), NULL);
 }
 
 int main(int argc, char **argv)
 {
 	struct reader reader = {0};
-	struct plx_eal_conf conf = {0};
-	int used = plx_eal_parse(argc, argv, &conf), rc;
-	uint64_t limit;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "service_client: %s\n", plx_error());
-	if (used < 0 || argc - used != 3 ||
-	    plx_parse_uint("LIMIT", argv[2 + used], 0, 1000, &limit) != 0) {
-		fprintf(stderr, "usage: service_client [EAL options] ADDRESS LIMIT\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	rc = plx_eal_init(&conf);
-	if (rc == 0)
-		rc = start(argv[1 + used], (double)limit, &reader);
-	if (rc == 0)
-		rc = plx_loop_run();
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = start(&reader);
+	rc = rc ? rc : plx_loop_run();
 	if (rc != 0)
-		fprintf(stderr, "service_client: %s\n", plx_error());
+		plx_app_fail(&app);
 	plx_rpc_client_destroy(reader.client);
-	plx_eal_conf_fini(&conf);
-	return plx_eal_fini() != 0 || rc != 0 || !reader.is_done;
+	return plx_app_finish(&app, rc != 0 || !reader.is_done);
 }

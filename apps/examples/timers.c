@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Timers and signals: ticks every 100 ms, reports when SIGUSR1 comes, and ends after SECONDS.
- * Run it:  timers 10      and in another terminal  kill -USR1 its process */
-#include <plx_eal.h>
+/* Timers and signals: ticks every 100 ms, reports when SIGUSR1 comes, and ends after a time.
+ * Run it:  timers --for 10s      and in another terminal  kill -USR1 its process */
+#include <plx_app.h>
 #include <plx_lcore.h>
 #include <signal.h>
-#include <stdio.h>
+
+static uint64_t end_ns = 10 * PLX_NS_PER_S;
+static const struct plx_option options[] = {
+	PLX_TIME("for", "TIME", &end_ns, PLX_NS_PER_MS, 0, "how long to run (default 10s)"),
+	PLX_OPTIONS_END,
+};
+static const struct plx_app app = {
+	.name = "timers",
+	.summary = "Tick every 100 ms, and report when SIGUSR1 comes.",
+	.options = options,
+};
 
 struct program {
 	struct plx_timer tick, end;
@@ -25,14 +35,14 @@ static void on_report(struct plx_signal *report, uint64_t fires, void *arg)
 {
 	struct program *program = arg;
 
-	printf("report: %u ticks\n", program->ticks);
+	plx_app_say("report: %u ticks", program->ticks);
 }
 
 static void on_tick(struct plx_timer *timer, void *arg)
 {
 	struct program *program = arg;
 
-	printf("tick %u\n", ++program->ticks);
+	plx_app_say("tick %u", ++program->ticks);
 }
 
 static void on_end(struct plx_timer *timer, void *arg)
@@ -40,7 +50,7 @@ static void on_end(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-static int start(struct program *program, uint64_t end_ns)
+static int start(struct program *program)
 {
 	int rc = plx_signal_init(&program->report, plx_lcore_id(), on_report, program);
 
@@ -58,33 +68,18 @@ static int start(struct program *program, uint64_t end_ns)
 int main(int argc, char **argv)
 {
 	struct program program = {0};
-	struct plx_eal_conf conf = {0};
-	int used = plx_eal_parse(argc, argv, &conf), rc;
-	uint64_t end_ns;
+	int status = plx_app_start(argc, argv, &app), rc;
 
-	if (used < 0)
-		fprintf(stderr, "timers: %s\n", plx_error());
-	if (used < 0 || argc - used != 2 ||
-	    plx_parse_duration("SECONDS", argv[1 + used], 0, 0, &end_ns) != 0) {
-		fprintf(stderr, "usage: timers [EAL options] SECONDS\n");
-		plx_eal_conf_fini(&conf);
-		return 2;
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	rc = plx_eal_init(&conf);
-	plx_stop_on_signals();
-	if (rc == 0)
-		rc = start(&program, end_ns);
+	if (status != PLX_APP_RUN)
+		return status;
+	rc = start(&program);
 	if (rc == 0)
 		rc = plx_loop_run();
 	if (rc != 0)
-		fprintf(stderr, "timers: %s\n", plx_error());
+		plx_app_fail(&app);
 	signal(SIGUSR1, SIG_IGN); /* a signal must not fire after plx_signal_fini */
 	plx_timer_stop(&program.tick);
 	plx_timer_stop(&program.end);
 	plx_signal_fini(&program.report);
-	if (plx_eal_fini() != 0)
-		rc = -1;
-	plx_eal_conf_fini(&conf);
-	return rc != 0;
+	return plx_app_finish(&app, rc != 0);
 }

@@ -31,7 +31,7 @@ under_way()
 	wait_until "grep -qs '^[^ ]* fabric: info: lcore 0 opened' '$1'" || fail "$1: not under way: $(<"$1")"
 }
 
-start service "$apps/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0
+start service "$apps/examples/service" --huge none --heartbeat 1s:20s --listen 127.0.0.1:0
 server=$pid
 listening "$temp/service" || fail "the service did not start: $(<"$temp/service.err")"
 

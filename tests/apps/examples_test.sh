@@ -37,6 +37,29 @@ printed()
 	[[ $(<"$temp/$1") == "$2" ]]
 }
 
+# asked NAME: it prints its help, its version and what would run, and starts nothing; if it parses EAL options.
+asked()
+{
+	local file=$sources/$1.c required
+
+	grep -q '#include <plx_app.h>' "$file" || return 0
+	mapfile -t required < <(sed -n 's/^.*\(connect\|listen\)", &address.*/--\1\n127.0.0.1:1/p; s/.*LIST("send".*/--send\nx/p
+		s/.*TEXT("put".*/--put\nx/p' "$file")
+	run asked "$1" --help
+	check "$1 --help prints its options and the EAL's" "(($? == 0)) && grep -q '^Options of $1:' '$temp/asked' &&
+		grep -q '^  -l, --lcores LIST' '$temp/asked' && [[ ! -s '$temp/asked.err' ]]"
+	run asked "$1" --version
+	check "$1 --version prints one line" "(($? == 0)) && [[ \$(<'$temp/asked') == '$1 (Pollux '*', libfabric '*')' ]]"
+	run asked "$1" --dry-run --huge none "${required[@]}"
+	check "$1 --dry-run prints what would run, alone" "(($? == 0)) && [[ \$(head -c 11 '$temp/asked') == 'lcore 0: CP' ]] &&
+		[[ \$(tail -n 1 '$temp/asked') == self-test:* ]]"
+	run asked "$1" --nonsense
+	check "$1 refuses an unknown option" "(($? == 2)) && grep -qx 'try $1 --help' '$temp/asked.err'"
+	((${#required[@]} == 0)) && return
+	run asked "$1"
+	check "$1 names an option that is missing" "(($? == 2)) && grep -q '^$1: --.* is missing' '$temp/asked.err'"
+}
+
 # Their sources.
 for file in "$sources"/*.c; do
 	name=$(basename "$file" .c)
@@ -45,6 +68,7 @@ for file in "$sources"/*.c; do
 	check "$name is in the index" "grep -qF '[$name.c]($name.c)' '$sources/README.md'"
 	check "a page of the guide uses $name" \
 		"grep -qF '(../../apps/examples/$name.c)' '$PLX_SOURCE_ROOT'/doc/guide/*.md"
+	asked "$name"
 	grep -q 'usage: ' "$file" || continue
 	run usage "$name"
 	check "$name without arguments prints its usage and ends with 2" \
@@ -55,54 +79,54 @@ while read -r file; do
 done < <(grep -oh '(../../apps/examples/[^)]*)' "$PLX_SOURCE_ROOT"/doc/guide/*.md | sed 's/.*examples.\(.*\))/\1/' | sort -u)
 
 # Over links.
-start server link_server "${eal[@]}" 127.0.0.1:0
+start server link_server "${eal[@]}" --listen 127.0.0.1:0
 server=$pid
 listening server
-run client link_client "${eal[@]}" "$address" hello 'hello again'
+run client link_client "${eal[@]}" --connect "$address" --send hello --send 'hello again'
 check 'link_client ends with 0' "(($? == 0))"
 check 'and prints the answers' "printed client \$'hello\nhello again'"
 
 seq 20000 >"$temp/input"
-"$examples/embed" "${eal[@]}" "$address" <"$temp/input" >"$temp/embed" 2>"$temp/embed.err"
+"$examples/embed" "${eal[@]}" --connect "$address" <"$temp/input" >"$temp/embed" 2>"$temp/embed.err"
 check 'embed ends with 0' "(($? == 0))"
 check 'and prints what it has read' "cmp '$temp/input' '$temp/embed'"
 
 stops_well link_server "$server"
 check 'and has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
-run client link_client "${eal[@]}" "$address" hello
+run client link_client "${eal[@]}" --connect "$address" --send hello
 check 'link_client without a server ends with 1, and prints why' \
 	"(($? == 1)) && grep -q 'nobody\|refused' '$temp/client.err'"
 
-start server direct_server "${eal[@]}" 127.0.0.1:0
+start server direct_server "${eal[@]}" --listen 127.0.0.1:0
 server=$pid
 listening server
-run client direct_client "${eal[@]}" "$address" 'hello from far away'
+run client direct_client "${eal[@]}" --connect "$address" --put 'hello from far away'
 check 'direct_client ends with 0' "(($? == 0))"
 ends_well direct_server "$server"
 check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
 
 # Services.
-start service service "${eal[@]}" 127.0.0.1:0
+start service service "${eal[@]}" --listen 127.0.0.1:0
 service=$pid
 listening service
-run client service_client "${eal[@]}" "$address" 42
+run client service_client "${eal[@]}" --connect "$address" --limit 42
 check 'service_client ends with 0' "(($? == 0))"
 check 'and prints the temperature' "printed client '21.5 degrees'"
 check 'the service has the limit' "grep -qx 'limit 42.0 degrees' '$temp/service'"
-run client service_client "${eal[@]}" "$address" 101
+run client service_client "${eal[@]}" --connect "$address" --limit 101
 check 'a limit out of range ends with 1, and the reason' \
 	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
 stops_well service "$service"
 
 # Lcores and timers.
-run lcores lcores "${eal[@]}" -l 0@0,1@0 20
+run lcores lcores "${eal[@]}" -l 0@0,1@0 --ranges 20
 check 'lcores ends with 0' "(($? == 0))"
 check 'and counts right' "grep -qx '2262 primes' '$temp/lcores'"
 check 'on two lcores' "(($(grep -c '^lcore [01] counted' "$temp/lcores") == 2))"
 
-run timers timers "${eal[@]}" 350ms
+run timers timers "${eal[@]}" --for 350ms
 check 'timers ends after its time' "(($? == 0)) && grep -qx 'tick 1' '$temp/timers'"
-start timers timers "${eal[@]}" 1h
+start timers timers "${eal[@]}" --for 1h
 wait_until "grep -qx 'tick 1' '$temp/timers'"
 kill -USR1 "$pid"
 wait_until "grep -q '^report: [0-9]* ticks' '$temp/timers'"

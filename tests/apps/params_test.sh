@@ -75,7 +75,7 @@ expect 2 '*a unit has control characters*' --define a --type int --value 1 --uni
 
 # Another service, whose methods must not run: the example's is number 1.
 params_address=$address
-start other "${1%/*}/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0
+start other "${1%/*}/examples/service" --huge none --heartbeat 1s:20s --listen 127.0.0.1:0
 listening "$temp/other"
 for words in '--get a' '--set a --value 1' --list --watch; do
 	# shellcheck disable=SC2086

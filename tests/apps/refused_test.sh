@@ -30,7 +30,7 @@ refused params "$apps/plx-params" --huge none -- --connect "$address" --deadline
 refused throughput "$apps/netio-throughput" --huge none -- --connect "$address"
 refused bench "$apps/netio-pubsub-bench" --huge none -- --connect "$address"
 refused cat_send "$apps/netio-cat" send --huge none -- --connect 127.0.0.1:1
-refused link_client "$apps/examples/link_client" --huge none -- "$address" hello
-refused direct_client "$apps/examples/direct_client" --huge none -- "$address" hello
-refused service_client "$apps/examples/service_client" --huge none -- "$address" 20
+refused link_client "$apps/examples/link_client" --huge none -- --connect "$address" --send hello
+refused direct_client "$apps/examples/direct_client" --huge none -- --connect "$address" --put hello
+refused service_client "$apps/examples/service_client" --huge none -- --connect "$address" --limit 20
 exit $failed
