@@ -8,7 +8,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 sanitizer=${1:-none}
-least=9 # programs in the pages
+least=8 # programs in the pages
 
 # programs FILE: write each to a separate file, with the page's line numbers for the compiler.
 programs()
@@ -59,12 +59,12 @@ fi
 # README.md's client fails if nothing listens, and otherwise prints the answer.
 hello=$(ls "$temp"/README-*[0-9] 2>/dev/null)
 if [[ $sanitizer == none && -n $hello ]]; then
-	"$hello" 127.0.0.1:1 >"$temp/hello.err" 2>&1 </dev/null
+	"$hello" --connect 127.0.0.1:1 >"$temp/hello.err" 2>&1 </dev/null
 	check 'hello fails if nothing listens' "(($? != 0))"
 	check 'hello names the address that refuses once' "(($(grep -o '127\.0\.0\.1:1' "$temp/hello.err" | wc -l) == 1))"
 	start echo "$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0
 	listening "$temp/echo"
-	timeout 20 "$hello" "$address" >"$temp/hello.err" 2>&1 </dev/null
+	timeout 20 "$hello" --connect "$address" >"$temp/hello.err" 2>&1 </dev/null
 	check 'hello prints its answer' "(($? == 0)) && grep -qx hello '$temp/hello.err'"
 	stops_well plx-echo "$pid"
 fi
