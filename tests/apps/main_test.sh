@@ -39,9 +39,9 @@ gives '--help has the options and no empty part' 0 \
 	$'hello-c11\n\nUsage:\n  hello-c11 \[EAL options\] \[--\] \[options\]\n\nOptions of hello-c11:\n  -q, --quiet*  -h, --help  *this help' \
 	"$hello" --help --nonsense
 gives "--version has the program's and Pollux's" 0 'hello-c11 1.2 (Pollux [0-9]*.*.*, libfabric *)' "$hello" -V
-gives '--dry-run prints what would run, without the required option' 2 $'hello-c11: --listen ADDR is missing\ntry *' \
+gives 'a dry run needs the required option too' 2 $'hello-c11: --listen ADDR is missing\ntry *' \
 	"$hello" --dry-run
-gives '--dry-run runs nothing' 0 $'lcore 0: CPU *\nmemory: ordinary pages, *self-test: *' "$hello" --dry-run --listen a:1
+gives '--dry-run runs nothing' 0 $'lcore 0: CPU *\nmemory: ordinary pages, *self-test: *' "$hello" --dry-run --log-level error --listen a:1
 gives "the command line overrides the program's settings" 0 '*memory: 1G pages,*' "$hello" --dry-run --huge 1G --listen a:1
 gives 'check() refuses with the usage' 2 $'hello-c11: --count 13: give another\ntry hello-c11 --help' \
 	"$hello" --listen a:1 --count 13
@@ -53,4 +53,21 @@ check 'help that cannot be written is an error' \
 "$hello" -q --listen a:1 >/dev/full 2>"$temp/full.err"
 check 'lines that are lost are an error' \
 	"(($? == 1)) && grep -qx 'hello-c11: standard output: No space left on device' '$temp/full.err'"
+
+# A program that says nothing about itself.
+cat >"$temp/bare.c" <<'END'
+#include "plx_app.h"
+int main(int argc, char **argv)
+{
+	static const struct plx_app app;
+	int status = plx_app_start(argc, argv, &app);
+	return status == PLX_APP_RUN ? plx_app_finish(&app, 0) : status;
+}
+END
+"${cc[@]}" -std=c11 "${strict[@]}" "$temp/bare.c" "$PLX_BUILD_ROOT/libpollux.so" -o "$temp/bare" \
+	-Wl,-rpath-link,"$PLX_BUILD_ROOT"
+gives 'without a table --help has the options of the EAL' 0 \
+	$'bare\n\nUsage:\n  bare \[EAL options\]\n\nEAL options:\nLcores:\n*  -h, --help  *this help' "$temp/bare" -h
+gives 'without a table it starts and ends' 0 '*' "$temp/bare" --huge none
+gives 'and refuses any other option' 2 $'bare: --listen: unknown option*\ntry bare --help' "$temp/bare" --listen a:1
 exit $failed
