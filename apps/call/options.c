@@ -16,7 +16,6 @@ static const struct plx_option options[] = {
 	PLX_LIST("connect", "ADDR", &conf.services,
 		 "host:port of the service; if repeated, calls go to the one with the fewest open "
 		 "calls"),
-	PLX_LIST("service", "ADDR", &conf.services, "", .now = "--connect ADDR"),
 	PLX_FLAG("list", &conf.list, "show the service's methods"),
 	PLX_TEXT("method", "NAME", &conf.method, "the method: a name or a number"),
 	PLX_UINT("method-version", "N", &conf.version, 0, UINT16_MAX,

@@ -12,7 +12,6 @@ static const struct plx_option options[] = {
 	PLX_UINT("publish-port", "PORT", &conf.publish_port, 0, 65535,
 		 "with --serve: port that publishes changes (default: a free one)"),
 	PLX_TEXT("connect", "ADDR", &conf.service, "host:port of the service"),
-	PLX_TEXT("service", "ADDR", &conf.service, "", .now = "--connect ADDR"),
 	PLX_TEXT("get", "NAME", &conf.get, "show a parameter"),
 	PLX_TEXT("set", "NAME", &conf.set, "set its --value"),
 	PLX_TEXT("define", "NAME", &conf.define,

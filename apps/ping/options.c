@@ -38,7 +38,6 @@ static const struct plx_option options[] = {
 		 "unrecorded messages before the measurement (default 1000; in an open loop at "
 		 "most 1 s, one way at most 64M)",
 		 .given = &conf.warmup_given),
-	PLX_FLAG("service", &conf.run.process, "", .now = "--process"),
 	PLX_FLAG("one-way", &conf.one_way,
 		 "message rate and bandwidth: send at full speed to a --sink"),
 	PLX_UINT("burst", "N", &conf.burst, 1, PING_BURST_MAX,

@@ -233,11 +233,5 @@ grep -q '^NOT VALID: .* had no answer' "$temp/lost" || fail "lost calls: $(<"$te
 stops_well plx-echo "$its"
 address=$of_service
 
-# Names of the previous release.
-gives 'the old --service of plx-call' 0 \
-	'*plx-call: --service: an old name, which the next release does not know; give --connect ADDR*hello' \
-	"$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}"
-ping '[03]' '*plx-ping: --service: an old name, which the next release does not know; give --process*' --service --count 20
-
 stops_well 'the service' "$server"
 exit $failed
