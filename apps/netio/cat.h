@@ -56,7 +56,6 @@ extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
 /* Each checks its argument and stores it in cat_conf. Return: 0; -EINVAL. */
 
 int cat_where_addresses(const struct plx_app_list *texts);
-int cat_where_old_address(const char *host, uint64_t port);
 int cat_where_tags(const struct plx_app_list *texts);
 
 /* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */

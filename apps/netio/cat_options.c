@@ -14,13 +14,12 @@ const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "push"
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
 
 static struct plx_app_list tags, connect_to;
-static const char *listen_at, *old_host; /* NULL: not given */
-static uint64_t old_port;
+static const char *listen_at; /* NULL: not given */
 
 /* Options that only some modes take: whether each was given. */
 static struct {
 	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
-	bool at_most_once, connect, listen, to, host, port;
+	bool at_most_once, connect, listen;
 } given;
 
 static const struct {
@@ -40,9 +39,6 @@ static const struct {
 	{"--at-most-once", &given.at_most_once, IN(PUSH)},
 	{"--connect", &given.connect, IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)},
 	{"--listen", &given.listen, IN(PUBLISH) | IN(RECV)},
-	{"--to", &given.to, IN(PUSH)},
-	{"--host", &given.host, ~IN(PUSH)},
-	{"--port", &given.port, ~IN(PUSH)},
 };
 
 static const struct plx_option options[] = {
@@ -53,11 +49,6 @@ static const struct plx_option options[] = {
 	PLX_LIST("connect", "ADDR", &connect_to,
 		 "subscribe, send: connect to host:port; push: a receiver, may be repeated",
 		 .given = &given.connect),
-	PLX_LIST("to", "ADDR", &connect_to, "", .now = "--connect ADDR", .given = &given.to),
-	PLX_TEXT("host", "HOST", &old_host, "", .now = "--listen ADDR or --connect ADDR",
-		 .given = &given.host),
-	PLX_UINT("port", "PORT", &old_port, 0, 65535, "", .now = "--listen ADDR or --connect ADDR",
-		 .letter = 'p', .given = &given.port),
 	PLX_LIST("tag", "TAG", &tags,
 		 "publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST "
 		 "or BITS/MASK, may be repeated",
@@ -126,9 +117,6 @@ static int check_options(void)
 	if (cat_conf.show_tag && cat_conf.encoding == CAT_RAW)
 		return plx_fail(EINVAL, "--show-tag: not with -e raw, which puts nothing between "
 					"messages; give -e text or -e hex");
-	if (given.host != given.port)
-		return plx_fail(EINVAL, "--host and --port go together; give one address instead, "
-					"with --listen or --connect");
 	return 0;
 }
 
@@ -142,8 +130,6 @@ static int check(void)
 		cat_conf.policy = NETIO_POLICY_DROP_OLD;
 	if (rc == 0 && given.listen)
 		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
-	if (rc == 0 && given.host)
-		rc = cat_where_old_address(old_host, old_port);
 	rc = rc ? rc : cat_where_addresses(&connect_to);
 	return rc ? rc : cat_where_tags(&tags);
 }

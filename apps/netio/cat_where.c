@@ -44,16 +44,6 @@ int cat_where_addresses(const struct plx_app_list *texts)
 	return 0;
 }
 
-/* An IPv6 address may omit its brackets. */
-int cat_where_old_address(const char *host, uint64_t port)
-{
-	bool is_bare = strchr(host, ':') && host[0] != '[' && !strstr(host, "://");
-	char address[PLX_ADDRESS_MAX + 16];
-
-	snprintf(address, sizeof(address), is_bare ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
-	return add_address(address);
-}
-
 static bool is_same(const struct netio_subscription *one, const struct netio_subscription *other)
 {
 	return one->tag == other->tag && one->last == other->last && one->mask == other->mask;

@@ -151,11 +151,6 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 	*seen |= UINT64_C(1) << use->index;
 	if (option->given)
 		*option->given = true;
-	if (option->now)
-		fprintf(stderr,
-			"%s: %s: an old name, which the next release does not know; "
-			"give %s\n",
-			app_name(app), use->given, option->now);
 	return 0;
 }
 

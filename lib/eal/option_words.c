@@ -65,8 +65,7 @@ static const char *nearest_of(const struct plx_option *options, const char *word
 
 	for (; options && options->name; options++) {
 		assert(count < PLX_OPTIONS_MAX);
-		if (!options->now)
-			names[count++] = options->name;
+		names[count++] = options->name;
 	}
 	return plx_suggest(word, names, count);
 }
@@ -160,8 +159,6 @@ void plx_option_help(struct plx_text *out, const struct plx_option *option)
 	const char *line = option->help;
 	char left[64], letter[8] = "";
 
-	if (option->now)
-		return;
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
 	snprintf(left, sizeof(left), "  %s--%s %s", letter, option->name,

@@ -50,7 +50,7 @@ int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf);
 int plx_option_choice(const char *given, const char *text, const char *const *words,
 		      unsigned *index_out);
 
-/** Append the help of an option, in two columns; nothing for a deprecated one. */
+/** Append the help of an option, in two columns. */
 void plx_option_help(struct plx_text *out, const struct plx_option *option);
 
 /** The known name nearest to `word` ("--lcore" gives "lcores"), or NULL if none is close.

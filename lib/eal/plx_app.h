@@ -79,9 +79,6 @@ struct plx_option {
 	bool required PLX_OPTION_ZERO;     /**< must be given */
 	bool *given PLX_OPTION_ZERO;       /**< set if the option was given; may be NULL */
 	bool may_be_empty PLX_OPTION_ZERO; /**< the value */
-	/** Not NULL: a deprecated name, accepted but not suggested. The help omits it, and a
-	 * warning names this replacement: "--connect ADDR". */
-	const char *now PLX_OPTION_ZERO;
 };
 
 /* Rows of a table that ends with PLX_OPTIONS_END. Each macro checks the type of `to`. `...` is the

@@ -29,22 +29,8 @@ for address in '[::1]:7000' '*:0' 127.0.0.1:7000; do
 done
 refused '--listen ADDR is missing' recv
 refused '--connect ADDR is missing' send
+refused 'port 0; give 1 to 65535' send --connect 127.0.0.1:0
 refused 'takes one address; give it once' send "${where[@]}" --connect 127.0.0.1:2
-# Names of the previous release.
-for host in ::1 '[::1]' 127.0.0.1; do
-	dry --host "$host" -p 7000
-	for old in --host -p; do
-		check "$old is an old name" "grep -qF -- '$old: an old name, which the next release does not know; give --listen ADDR or --connect ADDR' '$temp/wrong.err'"
-	done
-done
-refused '--host and --port go together' recv -p 1
-refused '--host and --port go together' recv --host 127.0.0.1
-refused '-p 65536: out of range' recv --host 127.0.0.1 -p 65536
-refused 'port 0; give 1 to 65535' send --host 127.0.0.1 -p 0
-refused '--to: an old name' push --to 127.0.0.1:1 --count 0
-refused '--to: not for send' send "${where[@]}" --to 127.0.0.1:2
-refused '--host: not for push' push "${where[@]}" --host 127.0.0.1
-refused '--port: not for push' push "${where[@]}" -p 1
 refused '-t TAG is missing' subscribe "${where[@]}"
 refused 'not for recv' recv "${at[@]}" -t 1
 refused 'takes one tag' publish "${at[@]}" -t 1-2

@@ -3,7 +3,6 @@
 #include "plx_test.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #define WORDS_MAX 16
 
@@ -336,55 +335,10 @@ TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
 }
 
-/* What parsing writes to standard error. Return: its result. */
-static int parse_renamed(const char *word, char text[256])
-{
-	static const struct plx_option two[] = {
-		PLX_LIST("connect", "ADDR", &values.tags, "where to"),
-		PLX_LIST("service", "ADDR", &values.tags, "", .now = "--connect ADDR"),
-		PLX_OPTIONS_END,
-	};
-	const struct plx_app renamed = {.name = "prog", .options = two};
-	const char *argv[] = {word, "a:1"};
-	int pipes[2], stderr_before = dup(STDERR_FILENO), rc;
-
-	assert_int_equal(pipe(pipes), 0);
-	dup2(pipes[1], STDERR_FILENO);
-	close(pipes[1]);
-	rc = plx_app_parse(2, (char **)argv, &renamed);
-	dup2(stderr_before, STDERR_FILENO);
-	close(stderr_before);
-	text[read(pipes[0], text, 255)] = '\0';
-	close(pipes[0]);
-	return rc;
-}
-
-TEST(an_old_name_is_accepted_with_a_warning_that_gives_the_new_one)
-{
-	char text[256];
-
-	assert_int_equal(parse_renamed("--service", text), 0);
-	assert_string_equal(text, "prog: --service: an old name, which the next release does not "
-				  "know; give --connect ADDR\n");
-	assert_int_equal(parse_renamed("--connect", text), 0);
-	assert_string_equal(text, "");
-	assert_int_equal(values.tags.count, 2);
-	assert_string_equal(values.tags.at[0], "a:1");
-}
-
-TEST(an_old_name_is_not_suggested)
-{
-	char text[256];
-
-	assert_int_equal(parse_renamed("--servise", text), -EINVAL);
-	assert_string_equal(plx_error(), "--servise: unknown option (--help lists all)");
-}
-
 TEST(help_lists_options_in_columns)
 {
 	static const struct plx_option two[] = {
 		PLX_FLAG("verify", NULL, "look at it"),
-		PLX_TEXT("old", "VALUE", NULL, "the help omits it", .now = "--verify"),
 		PLX_TEXT("a-name-that-needs-a-line", "VALUE", NULL,
 			 "more than the fifty columns hold that are left of eighty"),
 		PLX_UINT("port", "PORT", NULL, 0, 0, "a number", .letter = 'p'),

@@ -9,7 +9,6 @@ static const struct plx_option options[] = {
 	{.name = "coremask", .placeholder = "MASK"},
 	{.name = "config", .placeholder = "FILE", .may_be_empty = true},
 	{.name = "quiet", .letter = 'q'},
-	{.name = "old", .now = "--new"},
 	{.name = NULL},
 };
 
@@ -56,8 +55,6 @@ PLX_TEST(an_unknown_option_is_refused_with_the_nearest_name)
 					 "(--help lists all)");
 	assert_int_equal(plx_option_unknown(options, NULL, "--frobnicate"), -EINVAL);
 	assert_string_equal(plx_error(), "--frobnicate: unknown option (--help lists all)");
-	assert_int_equal(plx_option_unknown(options, NULL, "--olt"), -EINVAL);
-	assert_string_equal(plx_error(), "--olt: unknown option (--help lists all)");
 	assert_fails(plx_option_unknown(NULL, options, "-quiet"), -EINVAL,
 		     "-quiet: a long option has two dashes; give --quiet");
 	assert_fails(plx_option_unknown(options, NULL, "quiet"), -EINVAL, "quiet: not an option; ");
