@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
  * The start and the end of a program's main: its options and the EAL's, --help, --version and
- * --dry-run. Only the functions of this header print to standard output and standard error. They
- * never exit.
+ * --dry-run. Except for the log, only these functions of Pollux print. They never exit.
  *
  *     static const char *address;
  *     static const struct plx_option options[] = {
