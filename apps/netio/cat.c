@@ -83,10 +83,14 @@ static int run(void)
 		cat_fail("stopped before the end of its input");
 	if (sends)
 		cat_input_stop();
+	else
+		cat_stats_stop();
 	if (netio_fini(&cat_ctx) != 0)
 		status = 1;
-	if (!sends)
+	if (!sends) {
 		cat_output_finish();
+		cat_stats_finish();
+	}
 	cat_copy_free_all();
 	return status;
 }

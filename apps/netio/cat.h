@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files of netio-cat. Messages arrive on standard input (cat_input.c), and
- * cat_publish.c, cat_send.c or cat_push.c sends them; or cat_receive.c receives them and
- * cat_output.c writes them to standard output. Everything runs on one lcore, and nothing blocks. */
+ * cat_publish.c, cat_send.c or cat_push.c sends them; or cat_subscribe.c or cat_recv.c receives
+ * them and cat_output.c writes them to standard output. Everything runs on one lcore, and nothing
+ * blocks. */
 #ifndef NETIO_CAT_H
 #define NETIO_CAT_H
 
@@ -31,13 +32,13 @@ struct cat_address {
 struct cat_conf {
 	enum cat_mode mode;
 	const char *mode_word;                          /* as given; NULL: not given */
-	struct cat_address addresses[PLX_APP_LIST_MAX]; /* one; push takes several */
+	struct cat_address addresses[PLX_APP_LIST_MAX]; /* subscribe, push: several */
 	unsigned address_count;
 	unsigned encoding; /* enum cat_encoding */
 	struct netio_subscription tags[PLX_APP_LIST_MAX];
 	unsigned tag_count;
 	bool at_most_once;
-	bool unbuffered, at_once, show_tag;
+	bool unbuffered, at_once, show_tag, show_time, show_publisher, stats;
 	uint64_t block_bytes;
 	uint64_t rate;  /* messages a second; 0: unlimited */
 	uint64_t count; /* messages; 0: all */
@@ -127,9 +128,27 @@ int cat_recv_start(struct netio_eventloop *evloop);
 /* Return: 0; an error. */
 int cat_output_start(void);
 
-void cat_output_message(const struct netio_msg *msg);
+/* publisher: printed before the message, and remains; NULL: none. */
+void cat_output_message(const struct netio_msg *msg, const char *publisher);
 
 /* After the loop: write what is left, while the reader takes it. */
 void cat_output_finish(void);
+
+/* cat_stats.c: rates of the messages received, for --stats ---------------------------------------
+ */
+
+/* Return: 0; an error. */
+int cat_stats_start(struct netio_eventloop *evloop);
+
+void cat_stats_message(size_t len);
+
+/* missed: 0 if the number is unknown. */
+void cat_stats_gap(uint64_t missed);
+
+/* End the lines of each second. */
+void cat_stats_stop(void);
+
+/* Print the sums. */
+void cat_stats_finish(void);
 
 #endif

@@ -19,7 +19,7 @@ static const char *listen_at; /* NULL: not given */
 /* Options that only some modes take: whether each was given. */
 static struct {
 	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
-	bool at_most_once, connect, listen;
+	bool at_most_once, connect, listen, show_time, show_publisher, stats;
 } given;
 
 static const struct {
@@ -34,6 +34,9 @@ static const struct {
 	{"--subscribers", &given.subscribers, IN(PUBLISH)},
 	{"--at-once", &given.at_once, IN(SUBSCRIBE)},
 	{"--show-tag", &given.show_tag, RECEIVES},
+	{"--show-publisher", &given.show_publisher, IN(SUBSCRIBE)},
+	{"--show-time", &given.show_time, RECEIVES},
+	{"--stats", &given.stats, RECEIVES},
 	{"--slow", &given.slow, IN(PUBLISH) | IN(SUBSCRIBE)},
 	{"--backlog", &given.backlog, IN(PUBLISH) | IN(SUBSCRIBE)},
 	{"--at-most-once", &given.at_most_once, IN(PUSH)},
@@ -47,12 +50,14 @@ static const struct plx_option options[] = {
 		    "one, printed",
 		    .given = &given.listen),
 	PLX_LIST("connect", "ADDR", &connect_to,
-		 "subscribe, send: connect to host:port; push: a receiver, may be repeated",
+		 "send: connect to host:port; subscribe: to a publisher, push: to a receiver, may "
+		 "be repeated",
 		 .given = &given.connect),
-	PLX_LIST("tag", "TAG", &tags,
-		 "publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST "
-		 "or BITS/MASK, may be repeated",
-		 .letter = 't', .given = &given.tag),
+	PLX_LIST(
+		"tag", "TAG", &tags,
+		"publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST, "
+		"BITS/MASK or all, may be repeated",
+		.letter = 't', .given = &given.tag),
 	PLX_CHOICE("encoding", "NAME", &cat_conf.encoding, encodings,
 		   "text: a message is a line; hex: a line of pairs of digits; raw: bytes (default "
 		   "text)",
@@ -85,6 +90,16 @@ static const struct plx_option options[] = {
 		 .given = &given.backlog),
 	PLX_FLAG("show-tag", &cat_conf.show_tag,
 		 "subscribe, recv: print the tag before each message", .given = &given.show_tag),
+	PLX_FLAG("show-publisher", &cat_conf.show_publisher,
+		 "subscribe: print the publisher before each message, also if there is only one",
+		 .given = &given.show_publisher),
+	PLX_FLAG("show-time", &cat_conf.show_time,
+		 "subscribe, recv: print when each message was received: seconds since 1970, UTC",
+		 .given = &given.show_time),
+	PLX_FLAG(
+		"stats", &cat_conf.stats,
+		"subscribe, recv: print messages/s, bytes/s and gaps each second on standard error",
+		.given = &given.stats),
 	PLX_OPTIONS_END,
 };
 
@@ -103,6 +118,27 @@ static int check_mode(void)
 		nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
+/* With -e raw nothing stands between messages. */
+static int check_raw(void)
+{
+	const char *shown = cat_conf.show_tag       ? "--show-tag"
+			  : cat_conf.show_publisher ? "--show-publisher"
+			  : cat_conf.show_time      ? "--show-time"
+						    : NULL;
+
+	if (cat_conf.encoding != CAT_RAW)
+		return 0;
+	if (shown)
+		return plx_fail(EINVAL,
+				"%s: not with -e raw, which puts nothing between messages; "
+				"give -e text or -e hex",
+				shown);
+	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.address_count > 1)
+		return plx_fail(EINVAL, "-e raw: does not show which publisher a message is of; "
+					"give one --connect, or -e text or -e hex");
+	return 0;
+}
+
 static int check_options(void)
 {
 	const char *mode = cat_mode_names[cat_conf.mode];
@@ -114,9 +150,6 @@ static int check_options(void)
 	if (given.block && cat_conf.encoding != CAT_RAW)
 		return plx_fail(EINVAL, "--block: for -e raw; with -e %s a message is a line",
 				encodings[cat_conf.encoding]);
-	if (cat_conf.show_tag && cat_conf.encoding == CAT_RAW)
-		return plx_fail(EINVAL, "--show-tag: not with -e raw, which puts nothing between "
-					"messages; give -e text or -e hex");
 	return 0;
 }
 
@@ -131,6 +164,9 @@ static int check(void)
 	if (rc == 0 && given.listen)
 		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
 	rc = rc ? rc : cat_where_addresses(&connect_to);
+	rc = rc ? rc : check_raw();
+	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.address_count > 1)
+		cat_conf.show_publisher = true;
 	return rc ? rc : cat_where_tags(&tags);
 }
 
@@ -138,20 +174,22 @@ const struct plx_app cat_app = {
 	.name = "netio-cat",
 	.summary = "Publish, subscribe, send, push and receive with NetIO on standard input and "
 		   "output.",
-	.usage = "  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG] [-e NAME]\n"
-		 "            [--block SIZE] [--unbuffered] [--rate R] [--count N] [--subscribers "
-		 "N]\n"
-		 "            [--slow POLICY] [--backlog SIZE]\n"
-		 "  netio-cat subscribe [EAL options] -- --connect ADDR\n"
-		 "            -t TAG|FIRST-LAST|BITS/MASK... [-e NAME] [--count N] [--at-once]\n"
-		 "            [--show-tag] [--slow POLICY] [--backlog SIZE]\n"
-		 "  netio-cat send      [EAL options] -- --connect ADDR [-t TAG] [-e NAME]\n"
-		 "            [--block SIZE] [--unbuffered] [--rate R] [--count N]\n"
-		 "  netio-cat push      [EAL options] -- --connect ADDR... [-t TAG] [-e NAME]\n"
-		 "            [--block SIZE] [--rate R] [--count N] [--at-most-once]\n"
-		 "  netio-cat recv      [EAL options] -- --listen ADDR [-e NAME] [--count N]\n"
-		 "            [--show-tag]\n"
-		 "  -t is --tag, -e is --encoding",
+	.usage =
+		"  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--unbuffered] [--rate R] [--count N] [--subscribers "
+		"N]\n"
+		"            [--slow POLICY] [--backlog SIZE]\n"
+		"  netio-cat subscribe [EAL options] -- --connect ADDR...\n"
+		"            -t TAG|FIRST-LAST|BITS/MASK|all... [-e NAME] [--count N] [--at-once]\n"
+		"            [--slow POLICY] [--backlog SIZE] [--show-time] [--show-publisher]\n"
+		"            [--show-tag] [--stats]\n"
+		"  netio-cat send      [EAL options] -- --connect ADDR [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--unbuffered] [--rate R] [--count N]\n"
+		"  netio-cat push      [EAL options] -- --connect ADDR... [-t TAG] [-e NAME]\n"
+		"            [--block SIZE] [--rate R] [--count N] [--at-most-once]\n"
+		"  netio-cat recv      [EAL options] -- --listen ADDR [-e NAME] [--count N]\n"
+		"            [--show-time] [--show-tag] [--stats]\n"
+		"  -t is --tag, -e is --encoding",
 	.examples = "  netio-cat subscribe --connect 127.0.0.1:12345 -t 0-255 --show-tag\n"
 		    "  netio-cat publish --listen 127.0.0.1:12345 -t 5 <FILE",
 	.more = "man netio-cat, or doc/apps/netio-cat.md",

@@ -13,16 +13,24 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WRITES_MAX  16 /* per turn */
 #define PATIENCE_MS 2000
-#define PREFIX_MAX  24
+#define PREFIX_MAX  (PLX_ADDRESS_MAX + 64)
 #define FILE_BYTES  65536 /* per write to a file, which does not block */
 
-/* Messages not written yet, in a ring. */
+/* A message not written yet. */
+struct waiting {
+	struct netio_msg msg;
+	const char *publisher;    /* NULL: not shown */
+	struct timespec received; /* CLOCK_REALTIME */
+};
+
+/* A ring of these. */
 static struct {
-	struct netio_msg *at;
+	struct waiting *at;
 	size_t room, first, count;
 	size_t copied; /* of these, from the first on: those entirely in out.ready */
 } queue;
@@ -44,7 +52,7 @@ static struct {
 static int make_room(void)
 {
 	size_t room = queue.room ? 2 * queue.room : 64;
-	struct netio_msg *at = malloc(room * sizeof(*at));
+	struct waiting *at = malloc(room * sizeof(*at));
 
 	if (!at)
 		return -ENOMEM;
@@ -59,7 +67,7 @@ static int make_room(void)
 
 static void drop_first(void)
 {
-	netio_msg_release(&queue.at[queue.first]);
+	netio_msg_release(&queue.at[queue.first].msg);
 	queue.first = (queue.first + 1) % queue.room;
 	queue.count--;
 }
@@ -76,8 +84,10 @@ static bool is_counted_out(void)
 	return cat_conf.count && out.received == cat_conf.count;
 }
 
-void cat_output_message(const struct netio_msg *msg)
+void cat_output_message(const struct netio_msg *msg, const char *publisher)
 {
+	struct waiting *waiting;
+
 	if (out.failed || is_counted_out())
 		return;
 	if (queue.count == queue.room && make_room() != 0) {
@@ -87,8 +97,12 @@ void cat_output_message(const struct netio_msg *msg)
 		return;
 	}
 	netio_msg_keep(msg);
-	queue.at[(queue.first + queue.count++) % queue.room] = *msg;
+	waiting = &queue.at[(queue.first + queue.count++) % queue.room];
+	*waiting = (struct waiting){.msg = *msg, .publisher = publisher};
+	if (cat_conf.show_time)
+		clock_gettime(CLOCK_REALTIME, &waiting->received);
 	out.received++;
+	cat_stats_message(msg->len);
 }
 
 /* A message as text --------------------------------------------------------------------------- */
@@ -100,18 +114,34 @@ static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t co
 		*to++ = (uint8_t)"0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
 }
 
-/* Copy as much of the next message as fits, starting at out.at: its tag, its bytes, a newline. If
+/* What stands before a message, each followed by a space. Return: its length. */
+static size_t format_prefix(const struct waiting *waiting, char prefix[PREFIX_MAX])
+{
+	int len = 0;
+
+	if (cat_conf.show_time)
+		len = snprintf(prefix, PREFIX_MAX, "%lld.%09ld ",
+			       (long long)waiting->received.tv_sec, waiting->received.tv_nsec);
+	if (waiting->publisher)
+		len += snprintf(prefix + len, PREFIX_MAX - (size_t)len, "%s ", waiting->publisher);
+	if (cat_conf.show_tag)
+		len += snprintf(prefix + len, PREFIX_MAX - (size_t)len, "0x%" PRIx64 " ",
+				waiting->msg.tag);
+	return (size_t)len;
+}
+
+/* Copy as much of the next message as fits, starting at out.at: prefix, its bytes, a newline. If
  * it fits into one write, but not into the rest of this one, it waits for the next.
  * Return: whether the message is complete. */
 static bool copy_next(void)
 {
-	const struct netio_msg *msg = &queue.at[(queue.first + queue.copied) % queue.room];
+	const struct waiting *waiting = &queue.at[(queue.first + queue.copied) % queue.room];
+	const struct netio_msg *msg = &waiting->msg;
 	bool is_hex = cat_conf.encoding == CAT_HEX, is_raw = cat_conf.encoding == CAT_RAW;
-	size_t body = is_hex ? 2 * msg->len : msg->len, before = 0, whole;
 	char prefix[PREFIX_MAX];
+	size_t body = is_hex ? 2 * msg->len : msg->len;
+	size_t before = format_prefix(waiting, prefix), whole;
 
-	if (cat_conf.show_tag)
-		before = (size_t)snprintf(prefix, sizeof(prefix), "0x%" PRIx64 " ", msg->tag);
 	whole = before + body + !is_raw;
 	if (out.at == 0 && whole <= out.limit && whole > out.limit - out.end)
 		return false;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ALLOWED "decimal or, with 0x, hexadecimal, 0 to 0xffffffffffffffff"
 
@@ -57,8 +58,11 @@ int cat_tag_parse(const char *text, struct netio_subscription *out)
 	const char *at;
 	uint64_t first = 0, second = 0;
 	char kind;
-	int rc = read_number(text, &at, &first);
+	int rc;
 
+	if (strcmp(text, "all") == 0)
+		return check_range(text, 0, UINT64_MAX, out);
+	rc = read_number(text, &at, &first);
 	*out = (struct netio_subscription){.tag = first};
 	if (rc == 0 && *at == '\0')
 		return 0;
@@ -69,8 +73,8 @@ int cat_tag_parse(const char *text, struct netio_subscription *out)
 		return plx_fail(EINVAL, "--tag %s: more than 64 bits; give " ALLOWED, text);
 	if (rc || (kind != '-' && kind != '/') || *at)
 		return plx_fail(EINVAL,
-				"--tag %s: not a tag; give one as 7, a range as 7-9, or a mask as "
-				"0x10/0xf0: " ALLOWED,
+				"--tag %s: not a tag; give one as 7, a range as 7-9, a mask as "
+				"0x10/0xf0, or all: " ALLOWED,
 				text);
 	return kind == '-' ? check_range(text, first, second, out)
 			   : check_mask(text, first, second, out);
@@ -78,7 +82,9 @@ int cat_tag_parse(const char *text, struct netio_subscription *out)
 
 const char *cat_tag_format(const struct netio_subscription *tag, char out[CAT_TAG_TEXT])
 {
-	if (tag->mask)
+	if (tag->tag == 0 && tag->last == UINT64_MAX)
+		snprintf(out, CAT_TAG_TEXT, "all tags");
+	else if (tag->mask)
 		snprintf(out, CAT_TAG_TEXT, "0x%" PRIx64 "/0x%" PRIx64, tag->tag, tag->mask);
 	else if (tag->last)
 		snprintf(out, CAT_TAG_TEXT, "0x%" PRIx64 "-0x%" PRIx64, tag->tag, tag->last);

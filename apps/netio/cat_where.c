@@ -38,7 +38,8 @@ int cat_where_addresses(const struct plx_app_list *texts)
 	if (cat_conf.address_count == 0)
 		return plx_fail(EINVAL, "%s ADDR is missing, such as 192.0.2.1:7000",
 				listens() ? "--listen" : "--connect");
-	if (cat_conf.address_count > 1 && cat_conf.mode != CAT_PUSH)
+	if (cat_conf.address_count > 1 && cat_conf.mode != CAT_PUSH &&
+	    cat_conf.mode != CAT_SUBSCRIBE)
 		return plx_fail(EINVAL, "%s takes one address; give it once",
 				cat_mode_names[cat_conf.mode]);
 	return 0;
@@ -58,8 +59,8 @@ static int add_tag(const char *text)
 		return rc;
 	if (cat_conf.mode != CAT_SUBSCRIBE && (tag->last || tag->mask))
 		return plx_fail(EINVAL,
-				"--tag %s: %s takes one tag; ranges and masks are for "
-				"subscribe",
+				"--tag %s: %s takes one tag; ranges, masks and all are "
+				"for subscribe",
 				text, cat_mode_names[cat_conf.mode]);
 	if (cat_conf.at_once)
 		tag->delivery = NETIO_DELIVERY_AT_ONCE;
@@ -84,7 +85,7 @@ int cat_where_tags(const struct plx_app_list *texts)
 	}
 	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.tag_count == 0)
 		return plx_fail(EINVAL, "-t TAG is missing: what to subscribe to; for everything "
-					"give -t 0/0");
+					"give -t all");
 	if (cat_conf.mode != CAT_SUBSCRIBE && cat_conf.tag_count > 1)
 		return plx_fail(EINVAL, "--tag %s: %s takes one; give it once", texts->at[1], mode);
 	return 0;

@@ -78,7 +78,8 @@ const char *netio_gap_reason_name(enum netio_gap_reason reason);
 /** Format a set: "dropped as new, conflated". Return: out. */
 const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES]);
 
-/** Selects messages by one tag, by a range of tags, or by some bits of the tag. */
+/** Selects messages by one tag, by a range of tags, or by some bits of the tag. The range from 0 to
+ * UINT64_MAX selects all. */
 struct netio_subscription {
 	netio_tag_t tag;  /**< the tag; or the first of the range; or the bits under the mask */
 	netio_tag_t last; /**< the last of the range; 0: no range */

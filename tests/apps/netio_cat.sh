@@ -68,6 +68,22 @@ slowly()
 	cat >"$1"
 }
 
+# few_lines: the file `few`, with an end.
+few_lines()
+{
+	cat "$temp/few"
+	echo
+}
+
+# stays_open [COMMAND...]: its output, which then has no end for a minute. Lets go of standard error, so that readers
+# of the test's output need not wait for it.
+stays_open()
+{
+	exec 2>/dev/null
+	"$@"
+	exec sleep 60
+}
+
 seq 100000 >"$temp/lines"
 printf 'one\n\n  three\t\nlast, without an end' >"$temp/few"
 head -c 3000000 /dev/urandom >"$temp/bytes"

@@ -31,12 +31,22 @@ refused '--listen ADDR is missing' recv
 refused '--connect ADDR is missing' send
 refused 'port 0; give 1 to 65535' send --connect 127.0.0.1:0
 refused 'takes one address; give it once' send "${where[@]}" --connect 127.0.0.1:2
-refused '-t TAG is missing' subscribe "${where[@]}"
 refused 'not for recv' recv "${at[@]}" -t 1
 refused 'takes one tag' publish "${at[@]}" -t 1-2
+refused 'takes one tag' publish "${at[@]}" -t all
+refused 'for everything give -t all' subscribe "${where[@]}"
+refused '--tag 0/0: given twice' subscribe "${where[@]}" -t all -t 0/0
+refused '--connect 127.0.0.1:1: given twice' subscribe "${where[@]}" "${where[@]}" -t all
 refused 'takes one; give it once' send "${where[@]}" -t 1 -t 2
 refused 'given twice' subscribe "${where[@]}" -t 1 -t 0x1
-refused 'with -e raw' recv "${at[@]}" -e raw --show-tag
+for shown in tag time; do
+	refused "--show-$shown: not with -e raw" recv "${at[@]}" -e raw --show-$shown
+done
+refused '--show-publisher: not with -e raw' subscribe "${where[@]}" -t all -e raw --show-publisher
+refused 'which publisher a message is of' subscribe "${where[@]}" --connect 127.0.0.1:2 -t all -e raw
+refused '--show-publisher: not for recv' recv "${at[@]}" --show-publisher
+refused '--show-time: not for send' send "${where[@]}" --show-time
+refused '--stats: not for publish' publish "${at[@]}" --stats
 refused 'for -e raw' send "${where[@]}" --block 1K
 refused 'out of range; give 1 to 1000000' send "${where[@]}" --rate 1000001
 refused 'give one of: text, hex, raw' send "${where[@]}" -e base64

@@ -1,39 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat subscribe and recv: the sockets whose messages go to standard output, and messages
- * about connections. */
+/* netio-cat subscribe: messages of one or more publishers, and reports about connections. */
 #include "cat.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* subscribe ----------------------------------------------------------------------------------- */
-
 static struct netio_subscribe_socket subscriber;
 static unsigned subscriptions; /* that have not ended */
-static char last_why[256];
+
+/* By netio_publisher.id, which counts from 1. They outlive the publishers, whose messages may still
+ * wait for standard output. */
+static struct source {
+	char address[PLX_ADDRESS_MAX];
+	char last_why[256];
+} sources[PLX_APP_LIST_MAX + 1];
 
 /* Attempts continue; a reason is reported when it changes. */
-static bool is_news(const char *why)
+static bool is_news(const struct netio_publisher *publisher, const char *why)
 {
-	if (strcmp(why, last_why) == 0)
+	struct source *source = &sources[publisher->id];
+
+	if (strcmp(why, source->last_why) == 0)
 		return false;
-	snprintf(last_why, sizeof(last_why), "%s", why);
+	snprintf(source->last_why, sizeof(source->last_why), "%s", why);
 	return true;
 }
 
 static void on_connection_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
 				  const char *why)
 {
-	if (is_news(why))
+	if (is_news(publisher, why))
 		cat_tell("%s; trying again", why);
 }
 
 static void on_connected(struct netio_publisher *publisher)
 {
+	struct source *source = &sources[publisher->id];
 	char peer[PLX_PEER_BYTES];
 
-	last_why[0] = '\0';
+	source->last_why[0] = '\0';
+	snprintf(source->address, sizeof(source->address), "%s", publisher->address);
 	cat_tell("%s connected over %s: %s",
 		 plx_peer_format(publisher->address, publisher->program, publisher->pid, peer),
 		 publisher->provider, publisher->choice);
@@ -57,8 +64,9 @@ static void on_subscription_refused(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	if (is_news(why))
-		cat_tell("subscription to %s refused: %s", cat_tag_format(subscription, text), why);
+	if (is_news(publisher, why))
+		cat_tell("subscription to %s at %s refused: %s", cat_tag_format(subscription, text),
+			 publisher->address, why);
 }
 
 /* The publisher never accepts it. */
@@ -67,7 +75,8 @@ static void on_subscription_ended(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	cat_fail("subscription to %s ended", cat_tag_format(subscription, text));
+	cat_fail("subscription to %s at %s ended", cat_tag_format(subscription, text),
+		 publisher->address);
 	if (--subscriptions == 0)
 		cat_end();
 }
@@ -77,8 +86,8 @@ static void on_lost(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	cat_tell("subscription to %s lost: %s; trying again", cat_tag_format(subscription, text),
-		 why);
+	cat_tell("subscription to %s at %s lost: %s; trying again",
+		 cat_tag_format(subscription, text), publisher->address, why);
 }
 
 static void on_resumed(struct netio_publisher *publisher,
@@ -86,29 +95,42 @@ static void on_resumed(struct netio_publisher *publisher,
 {
 	char text[CAT_TAG_TEXT];
 
-	cat_tell("subscription to %s resumed", cat_tag_format(subscription, text));
+	cat_tell("subscription to %s at %s resumed", cat_tag_format(subscription, text),
+		 publisher->address);
 }
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	char why[NETIO_GAP_TEXT_BYTES];
 
+	cat_stats_gap(gap->count);
 	if (gap->count)
-		cat_tell("missed %" PRIu64 " messages: %s", gap->count,
+		cat_tell("missed %" PRIu64 " messages of %s: %s", gap->count, publisher->address,
 			 netio_gap_reasons_format(gap->reasons, why));
 	else
-		cat_tell("may have missed messages: the publisher has restarted, or was out of "
-			 "reach for too long");
+		cat_tell("may have missed messages of %s: it has restarted, or was out of reach "
+			 "for too long",
+			 publisher->address);
 }
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
-	cat_output_message(msg);
+	cat_output_message(msg, cat_conf.show_publisher ? sources[msg->source].address : NULL);
+}
+
+static int subscribe(const struct cat_address *publisher)
+{
+	for (unsigned i = 0; i < cat_conf.tag_count; i++)
+		if (netio_subscribe_to(&subscriber, publisher->host, publisher->port,
+				       &cat_conf.tags[i]) != 0)
+			return -1;
+	return 0;
 }
 
 int cat_subscribe_start(struct netio_eventloop *evloop)
 {
-	if (netio_subscribe_socket_init(evloop, &subscriber, NULL) != 0 || cat_output_start() != 0)
+	if (netio_subscribe_socket_init(evloop, &subscriber, NULL) != 0 ||
+	    cat_output_start() != 0 || cat_stats_start(evloop) != 0)
 		return -1;
 	subscriber.cb_connection_established = on_connected;
 	subscriber.cb_connection_refused = on_connection_refused;
@@ -120,54 +142,9 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 	subscriber.cb_subscription_resumed = on_resumed;
 	subscriber.cb_gap = on_gap;
 	subscriber.cb_msg_received = on_published;
-	subscriptions = cat_conf.tag_count;
-	for (unsigned i = 0; i < cat_conf.tag_count; i++)
-		if (netio_subscribe_to(&subscriber, cat_conf.addresses->host,
-				       cat_conf.addresses->port, &cat_conf.tags[i]) != 0)
+	subscriptions = cat_conf.address_count * cat_conf.tag_count;
+	for (unsigned i = 0; i < cat_conf.address_count; i++)
+		if (subscribe(&cat_conf.addresses[i]) != 0)
 			return -1;
-	return 0;
-}
-
-/* recv ---------------------------------------------------------------------------------------- */
-
-static struct netio_listen_socket receiver;
-
-static void on_established(struct netio_recv_socket *socket)
-{
-	char peer[PLX_PEER_BYTES];
-
-	cat_tell("%s connected over %s",
-		 plx_peer_format(socket->peer, socket->program, socket->pid, peer),
-		 socket->provider);
-}
-
-static void on_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
-		      const char *why)
-{
-	cat_tell("%s gone: %s", socket->peer, why);
-}
-
-static void on_suspect(struct netio_recv_socket *socket, bool suspect)
-{
-	cat_tell_suspect(socket->peer, suspect);
-}
-
-static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	cat_output_message(msg);
-}
-
-int cat_recv_start(struct netio_eventloop *evloop)
-{
-	if (netio_listen_socket_init(evloop, &receiver, NULL) != 0 || cat_output_start() != 0)
-		return -1;
-	receiver.cb_connection_established = on_established;
-	receiver.cb_connection_closed = on_closed;
-	receiver.cb_connection_suspect = on_suspect;
-	receiver.cb_msg_received = on_received;
-	if (netio_listen(&receiver, cat_conf.addresses->host, cat_conf.addresses->port) != 0)
-		return -1;
-	cat_tell("listening on %s:%u", cat_conf.addresses->host,
-		 netio_listen_socket_port(&receiver));
 	return 0;
 }
