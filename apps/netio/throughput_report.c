@@ -90,12 +90,12 @@ const struct plx_app throughput_app = {
 
 static void print_rtt(const struct throughput_row *row)
 {
-	char p50[32], p99[32];
+	char p50[PLX_HIST_TEXT_BYTES], p99[PLX_HIST_TEXT_BYTES];
 
 	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %s us  p99 %s us",
 		    row->size_bytes, row->rtt_ns->count,
-		    plx_result_quantile(row->rtt_ns, 0.5, p50, sizeof(p50)),
-		    plx_result_quantile(row->rtt_ns, 0.99, p99, sizeof(p99)));
+		    plx_hist_quantile_format(row->rtt_ns, 0.5, PLX_NS_PER_US, p50),
+		    plx_hist_quantile_format(row->rtt_ns, 0.99, PLX_NS_PER_US, p99));
 }
 
 static json_t *row_json(const struct throughput_row *row, double messages_per_s, double gbit_per_s)

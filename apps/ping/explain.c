@@ -8,7 +8,7 @@
 
 static void explain_times(const struct ping_conf *conf, const struct plx_hist *rtt_ns)
 {
-	char text[32];
+	char text[PLX_HIST_TEXT_BYTES];
 
 	plx_app_say("- A round trip is %" PRIu64 " bytes sent to the server and sent back.%s",
 		    conf->size_bytes,
@@ -18,10 +18,10 @@ static void explain_times(const struct ping_conf *conf, const struct plx_hist *r
 			    : " The next one starts when it has ended.");
 	if (plx_hist_quantile_known(rtt_ns, 0.5))
 		plx_app_say("- p50: half of them took at most %s us.",
-			    plx_result_quantile(rtt_ns, 0.5, text, sizeof(text)));
+			    plx_hist_quantile_format(rtt_ns, 0.5, PLX_NS_PER_US, text));
 	if (plx_hist_quantile_known(rtt_ns, 0.99))
 		plx_app_say("- p99: one in a hundred took longer than %s us.",
-			    plx_result_quantile(rtt_ns, 0.99, text, sizeof(text)));
+			    plx_hist_quantile_format(rtt_ns, 0.99, PLX_NS_PER_US, text));
 	plx_app_say("- max: %.2f us. The largest times are mostly those when the kernel or a "
 		    "hypervisor took a CPU away; plx-info --doctor shows what to change.",
 		    (double)rtt_ns->max / 1e3);

@@ -82,11 +82,11 @@ static void on_progress(struct plx_timer *timer, void *arg)
 {
 	struct client *client = arg;
 	const struct plx_hist *hist = &client->outcome->rtt_ns;
-	char p50[32], p99[32];
+	char p50[PLX_HIST_TEXT_BYTES], p99[PLX_HIST_TEXT_BYTES];
 
 	fprintf(stderr, "\r%" PRIu64 " round trips, p50 %s us, p99 %s us   ", hist->count,
-		plx_result_quantile(hist, 0.5, p50, sizeof(p50)),
-		plx_result_quantile(hist, 0.99, p99, sizeof(p99)));
+		plx_hist_quantile_format(hist, 0.5, PLX_NS_PER_US, p50),
+		plx_hist_quantile_format(hist, 0.99, PLX_NS_PER_US, p99));
 }
 
 static int prepare(struct client *client)

@@ -153,10 +153,6 @@ struct plx_result {
 /** Print percentiles and bars. columns: of the terminal; 0: ask it. */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** Format a percentile in microseconds; "n/a" if there are too few samples. Return: out. */
-const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
-				size_t size);
-
 /** Check that the figures are consistent. Closed loop: mean times count is within 3 % of elapsed,
  * unless contents were verified between round trips. Open loop: it sent what was scheduled in the
  * scheduled time, within 0.1 %, and lost nothing. Return: 0; -ERANGE, with a text. */

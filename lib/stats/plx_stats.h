@@ -101,6 +101,34 @@ int plx_hist_write_hgrm(const struct plx_hist *hist, FILE *file, double unit);
  * Return: 0; -EIO. */
 int plx_hist_write_csv(const struct plx_hist *hist, FILE *file);
 
+#define PLX_HIST_TEXT_BYTES 32 /**< room for a formatted quantile */
+
+/** Format a quantile for people: divided by `unit`, with about three significant digits; "n/a" if
+ * there are too few values (plx_hist_quantile_known). Return: out. */
+const char *plx_hist_quantile_format(const struct plx_hist *hist, double fraction, double unit,
+				     char out[PLX_HIST_TEXT_BYTES]);
+
+/* Printing for people. Values are divided by `unit`, more than 0: 1000 prints microseconds if ns
+ * were recorded. Write errors stay in the stream: see ferror(3). */
+
+/** Print a table of percentiles (plx_hist_print_quantiles), an empty line, and the distribution
+ * (plx_hist_print_bars).
+ * title: of both, with the unit: "round trip, us". Up to 16 characters keep the columns aligned. */
+void plx_hist_print(const struct plx_hist *hist, FILE *file, const char *title, double unit,
+		    unsigned columns);
+
+/** Print one line: title, min, p50, p90, p99, p99.9, p99.99 and max; "n/a" for percentiles with too
+ * few values. hist NULL: the line with the names of the columns. For tables that compare
+ * histograms. */
+void plx_hist_print_quantiles(const struct plx_hist *hist, FILE *file, const char *title,
+			      double unit);
+
+/** Print a bar for each range of values: up to 14 from the minimum to p99, and up to 8 from there
+ * to the maximum. A dot is a value or more, too few for a mark. Prints nothing while empty.
+ * columns: width of the lines, at least 48; 0: that of the terminal, or 80. */
+void plx_hist_print_bars(const struct plx_hist *hist, FILE *file, const char *title, double unit,
+			 unsigned columns);
+
 PLX_END_DECLS
 
 #endif

@@ -175,18 +175,6 @@ RESULT_TEST(json_of_an_empty_run_has_no_times)
 		      "'mean_ns': null, 'valid': false}");
 }
 
-RESULT_TEST(percentiles_of_too_few_samples_are_not_shown)
-{
-	char text[32];
-
-	assert_string_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
-	fill(19);
-	assert_string_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
-	fill(1);
-	assert_string_not_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
-	assert_string_equal(plx_result_quantile(&rtt, 0.99, text, sizeof(text)), "n/a");
-}
-
 RESULT_TEST(histogram_files_are_next_to_the_json_file)
 {
 	char path[128], text[256] = "";
@@ -314,19 +302,6 @@ static void assert_has(const char *text, const char *part)
 		fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static size_t widest_line(const char *text)
-{
-	size_t widest = 0;
-
-	while (*text) {
-		size_t length = strcspn(text, "\n");
-
-		widest = length > widest ? length : widest;
-		text += length + (text[length] == '\n');
-	}
-	return widest;
-}
-
 RESULT_TEST(the_header_says_full_round_trips)
 {
 	fill(200000);
@@ -339,53 +314,9 @@ RESULT_TEST(the_header_says_full_round_trips)
 	assert_null(strstr(text, "NOT VALID"));
 }
 
-RESULT_TEST(too_few_samples_print_as_not_available)
-{
-	fill(1000);
-	assert_has(printed(80), "    6.01      n/a      n/a    300.0\n");
-}
-
-RESULT_TEST(bars_fit_the_width_and_fill_it)
-{
-	fill(200000);
-	for (unsigned width = 80; width <= 200; width += 40)
-		assert_int_equal(widest_line(printed(width)), width);
-	assert_int_equal(widest_line(printed(0)), 80); /* not a terminal */
-}
-
-/* Shares are printed with three decimals: they add up to 100 within rounding. */
-RESULT_TEST(rows_count_every_round_trip_once)
-{
-	double sum = 0;
-	unsigned rows = 0;
-
-	fill(50000);
-	plx_hist_record(&rtt, 5 * PLX_NS_PER_S); /* above the histogram's highest */
-	const char *text = printed(80);
-	for (const char *at = strchr(text, '%'); at; at = strchr(at + 1, '%')) {
-		if (at[1] != ' ' || at[2] != '|')
-			continue;
-		sum += strtod(at - 8, NULL);
-		rows++;
-	}
-	assert_true(sum > 99.98 && sum < 100.02);
-	assert_in_range(rows, 8, 22);
-	assert_has(text, "  0.002% |.\n");
-}
-
-RESULT_TEST(equal_values_share_one_row)
-{
-	for (int i = 0; i < 100; i++)
-		plx_hist_record(&rtt, 7000);
-	result.elapsed_ns = 700000;
-	assert_has(printed(80), "100.000% |####");
-}
-
-RESULT_TEST(a_zero_and_an_empty_histogram_can_be_printed)
+RESULT_TEST(a_run_without_round_trips_prints_why)
 {
 	assert_has(printed(80), "NOT VALID: no round trip was completed");
-	plx_hist_record(&rtt, 0);
-	assert_has(printed(80), "100.000% |####");
 }
 
 RESULT_TEST(an_open_loop_prints_both_times_and_its_warnings)
