@@ -133,6 +133,17 @@ wait_until "grep -q '^report: [0-9]* ticks' '$temp/timers'"
 check 'timers reports on SIGUSR1' "(($? == 0))"
 stops_well timers "$pid"
 
+# Latencies of a function.
+run histogram histogram 2000 10000 "$temp/sort"
+check 'histogram ends with 0' "(($? == 0))"
+check 'and prints both times' "awk '/^  from (intended|start) +[0-9]/ && \$6 != \"n/a\" && \$7 == \"n/a\" {rows++} END {exit rows != 2}' '$temp/histogram'"
+check 'and bars' "grep -qE '% \|#+\$' '$temp/histogram'"
+check 'it writes all to a .hgrm file' "grep -qE '^#\[Max .* Total count += +2000\]\$' '$temp/sort.hgrm'"
+check 'and to a .csv file' "((\$(awk -F, 'NR > 1 {sum += \$3} END {print sum}' '$temp/sort.csv') == 2000))"
+run histogram histogram 1 1 "$temp/none/sort"
+check 'histogram reports a file that it cannot write' \
+	"(($? == 1)) && grep -q '^histogram: .*sort.hgrm cannot be written: No such file' '$temp/histogram.err'"
+
 # Over NetIO.
 run hello netio_hello
 check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, CPU [0-9]+' '$temp/hello'"
