@@ -73,6 +73,7 @@ struct info_node {
 struct info_claim {
 	unsigned cpu;
 	uint64_t inode;   /* of the claim's socket */
+	bool elsewhere;   /* in another network namespace */
 	pid_t pid;        /* 0: the owner's descriptors are not readable */
 	char command[64]; /* printable; "" if pid is 0 */
 };
@@ -99,14 +100,12 @@ struct info_cpus {
 	unsigned node_count;
 	struct info_claim claims[INFO_CLAIMS_MAX];
 	unsigned claim_count;
+	bool claims_hidden;                           /* other containers may have more */
 	struct info_sharer sharers[INFO_SHARERS_MAX]; /* by CPU, then by pid */
 	unsigned sharer_count;
 };
 
 void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus);
-
-/** Find the claims (plx_cpu_claim) in the text of /proc/net/unix. Returns how many. */
-unsigned info_parse_claims(const char *text, struct info_claim *claims, unsigned max);
 
 /** Gather all claims and their owners, without taking or requesting any; then the sharers. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);

@@ -71,23 +71,24 @@ static json_t *claims_json(const struct info_cpus *cpus)
 
 		json_array_append_new(
 			array,
-			json_pack("{s:i, s:o, s:o, s:o}", "cpu", (int)claim->cpu, "pid",
+			json_pack("{s:i, s:o, s:o, s:b, s:o}", "cpu", (int)claim->cpu, "pid",
 				  claim->pid ? json_integer(claim->pid) : json_null(), "command",
-				  text(claim->command), "sharers", sharers_json(cpus, claim->cpu)));
+				  text(claim->command), "elsewhere", (int)claim->elsewhere,
+				  "sharers", sharers_json(cpus, claim->cpu)));
 	}
 	return array;
 }
 
 static json_t *cpus_json(const struct info_cpus *cpus)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o}", "model",
-			 text(cpus->model), "online", cpu_list(&cpus->online), "allowed",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b}",
+			 "model", text(cpus->model), "online", cpu_list(&cpus->online), "allowed",
 			 cpu_list(&cpus->allowed), "one_per_core", cpu_list(&cpus->one_per_core),
 			 "isolated", cpu_list(&cpus->isolated), "nohz_full",
 			 cpu_list(&cpus->nohz_full), "rcu_nocbs", cpu_list(&cpus->rcu_nocbs),
 			 "governor", text(cpus->governor), "cores", (int)cpus->core_count,
 			 "packages", (int)cpus->package_count, "nodes", nodes_json(cpus), "claims",
-			 claims_json(cpus));
+			 claims_json(cpus), "claims_hidden", (int)cpus->claims_hidden);
 }
 
 static json_t *memory_json(const struct info_memory *memory)

@@ -85,15 +85,19 @@ static void print_claims(const struct info_cpus *cpus, FILE *out)
 		fact(out, "claimed", "none by Pollux processes");
 	for (unsigned i = 0; i < cpus->claim_count; i++) {
 		const struct info_claim *claim = &cpus->claims[i];
+		const char *where = claim->elsewhere ? ", in another network namespace" : "";
 
 		if (claim->pid)
-			fact(out, i ? "" : "claimed", "%u by %s (pid %d)", claim->cpu,
-			     claim->command, (int)claim->pid);
+			fact(out, i ? "" : "claimed", "%u by %s (pid %d)%s", claim->cpu,
+			     claim->command, (int)claim->pid, where);
 		else
-			fact(out, i ? "" : "claimed", "%u by a process of another user",
-			     claim->cpu);
+			fact(out, i ? "" : "claimed", "%u by a process of another user%s",
+			     claim->cpu, where);
 		print_sharers(cpus, claim->cpu, out);
 	}
+	if (cpus->claims_hidden)
+		fact(out, "", "those of other containers are hidden; lcores look from CPU %u on",
+		     plx_cpu_first(NULL, &cpus->allowed));
 }
 
 static void print_cpus(const struct info_cpus *cpus, const struct info_kernel *kernel, FILE *out)

@@ -282,6 +282,8 @@ static void add_lcores(struct plx_text *text)
 			     place->lcore_id == eal.main_lcore ? ", main" : "",
 			     plx_idle_format(&eal.idle[i], policy, sizeof(policy)));
 	}
+	if (eal.claims.why[0])
+		plx_text_add(text, "%s\n", eal.claims.why);
 }
 
 static void add_memory(struct plx_text *text)

@@ -141,6 +141,7 @@ struct eal_claims {
 	int fds[PLX_CPU_MAX];
 	unsigned count;
 	struct plx_cpuset contested; /* CPUs that another process claims, or that lcores share */
+	char why[512];               /* the CPU of the default lcore was chosen; "": by the user */
 };
 
 /** idle.c: the policy of each lcore, in the map's order, and that of threads that are adopted

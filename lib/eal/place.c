@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choose the lcores and their CPUs, and check that no other process polls there. Two pollers on one
- * CPU alternate every few milliseconds, while a message takes microseconds. */
+/* Choose the lcores and their CPUs, and check that no other process polls there. Two lcores
+ * that never sleep take turns of milliseconds on one CPU, while a message takes microseconds. */
 #include "eal_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define DEVICES_MAX 32 /* checked for an active port */
+#define DEVICES_MAX 32   /* checked for an active port */
+#define CLAIMS_MAX  1024 /* of a host */
 
 PLX_LOG_COMPONENT(eal_log, "eal");
 
@@ -18,6 +19,11 @@ void eal_claims_drop(struct eal_claims *claims)
 }
 
 #define WHO_BYTES 64
+
+/* Of the lcores on a CPU that several poll. */
+#define WHILE_SHARED                                                                      \
+	"adaptive lcores sleep early there, but one that polls lets the others wait for " \
+	"milliseconds at a time"
 
 /* Claim a CPU and hold it. who: the process that claims it, if any.
  * Return: 0; -EBUSY another process polls there; -errno it stays unclaimed. */
@@ -53,8 +59,7 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, const
 
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"no CPU is free of other Pollux processes (allowed: %s), so lcore 0 shares CPU %u "
-		"with %s; while one of them polls the other waits, for milliseconds at a time: "
-		"give each process its own CPUs with -l",
+		"with %s; " WHILE_SHARED ": give each process its own CPUs with -l",
 		plx_cpuset_format(allowed, list, sizeof(list)), cpu, who);
 }
 
@@ -83,30 +88,100 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 	return near;
 }
 
-/* Place one lcore on the first CPU that can be claimed, those near an RDMA device first; on the
- * first CPU if none can. */
+/* CPUs in the order of the search for a free one. */
+struct order {
+	unsigned cpus[PLX_CPU_MAX], count;
+};
+
+/* Append a set, from the CPU on where the search in it starts. */
+static void append(struct order *order, const char *root, const struct plx_cpuset *set)
+{
+	unsigned first = plx_cpu_first(root, set);
+
+	PLX_CPUSET_FOREACH (cpu, set)
+		if (cpu >= first)
+			order->cpus[order->count++] = cpu;
+	PLX_CPUSET_FOREACH (cpu, set)
+		if (cpu < first)
+			order->cpus[order->count++] = cpu;
+}
+
+static struct plx_cpuset claimed_elsewhere(const char *root)
+{
+	struct plx_cpu_claimed claims[CLAIMS_MAX];
+	unsigned count = plx_cpu_claims(root, claims, CLAIMS_MAX);
+	struct plx_cpuset elsewhere = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		if (claims[i].elsewhere)
+			plx_cpuset_add(&elsewhere, claims[i].cpu);
+	return elsewhere;
+}
+
+/* CPUs near an RDMA device first; those with a claim in another network namespace last. */
+static void find_order(const char *root, const struct plx_topo *topo,
+		       const struct plx_cpuset *elsewhere, struct order *order)
+{
+	struct plx_cpuset near = find_near_cpus(root, topo), far = *plx_topo_allowed(topo);
+	struct plx_cpuset last = plx_cpuset_and(&far, elsewhere);
+
+	plx_cpuset_remove_all(&near, elsewhere);
+	plx_cpuset_remove_all(&far, &near);
+	plx_cpuset_remove_all(&far, &last);
+	order->count = 0;
+	append(order, root, &near);
+	append(order, root, &far);
+	append(order, root, &last);
+}
+
+/* For --dry-run. busy: the CPUs that another process of this network namespace claims. */
+static void explain(const char *root, const struct plx_topo *topo, unsigned cpu,
+		    const struct plx_cpuset *busy, const struct plx_cpuset *elsewhere,
+		    struct eal_claims *claims)
+{
+	struct plx_text why = {.out = claims->why, .size = sizeof(claims->why)};
+	struct plx_cpuset others = plx_cpuset_and(plx_topo_allowed(topo), elsewhere);
+	char list[64];
+
+	plx_text_add(&why, "CPU %u is %s of %s", cpu,
+		     plx_cpuset_has(&claims->contested, cpu) ? "shared: no CPU is free"
+							     : "the first free one",
+		     plx_cpuset_format(plx_topo_allowed(topo), list, sizeof(list)));
+	if (plx_cpuset_count(busy))
+		plx_text_add(&why, "; other Pollux processes claim %s",
+			     plx_cpuset_format(busy, list, sizeof(list)));
+	if (plx_cpuset_count(&others))
+		plx_text_add(&why, "; those of other network namespaces claim %s",
+			     plx_cpuset_format(&others, list, sizeof(list)));
+	if (plx_cpu_claims_hidden(root))
+		plx_text_add(&why, "; this PID namespace hides other containers, so a hash of the "
+				   "network namespace chose where the search starts");
+}
+
+/* Place one lcore on the first CPU that can be claimed; on the first CPU if none can. */
 static int place_one(const char *root, const struct plx_topo *topo, struct plx_lcore_map *map_out,
 		     struct eal_claims *claims)
 {
-	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
-	struct plx_cpuset sets[] = {find_near_cpus(root, topo), *allowed};
-	unsigned busy = PLX_CPU_MAX; /* the first of the CPUs that are not free */
-	char who[WHO_BYTES], busy_by[WHO_BYTES];
+	struct plx_cpuset elsewhere = claimed_elsewhere(root), busy = {0};
+	char who[WHO_BYTES], first_by[WHO_BYTES];
+	struct order order;
+	unsigned i = 0, cpu;
 
-	plx_cpuset_remove_all(&sets[1], &sets[0]);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(sets); i++) {
-		PLX_CPUSET_FOREACH (cpu, &sets[i]) {
-			if (claim(cpu, claims, who) != -EBUSY)
-				return plx_lcore_map_single(cpu, map_out);
-			if (busy == PLX_CPU_MAX) {
-				busy = cpu;
-				memcpy(busy_by, who, sizeof(who));
-			}
-		}
+	find_order(root, topo, &elsewhere, &order);
+	for (; i < order.count && claim(order.cpus[i], claims, who) == -EBUSY; i++) {
+		plx_cpuset_add(&busy, order.cpus[i]);
+		if (i == 0)
+			memcpy(first_by, who, sizeof(who));
 	}
-	warn_none_free(allowed, busy, busy_by);
-	plx_cpuset_add(&claims->contested, busy);
-	return plx_lcore_map_single(busy, map_out);
+	cpu = order.cpus[i < order.count ? i : 0];
+	if (i == order.count || plx_cpuset_has(&elsewhere, cpu)) {
+		warn_none_free(plx_topo_allowed(topo), cpu,
+			       i == order.count ? first_by
+						: "a process in another network namespace");
+		plx_cpuset_add(&claims->contested, cpu);
+	}
+	explain(root, topo, cpu, &busy, &elsewhere, claims);
+	return plx_lcore_map_single(cpu, map_out);
 }
 
 /* With a list or a mask ---------------------------------------------------------------------- */
@@ -140,8 +215,8 @@ static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims
 		if (rc == 0)
 			continue;
 		plx_log(&eal_log, PLX_LOG_WARNING,
-			"CPU %u is polled by %s too; while one of them polls the other waits, for "
-			"milliseconds at a time: give each process its own CPUs with -l",
+			"CPU %u is polled by %s too; " WHILE_SHARED
+			": give each process its own CPUs with -l",
 			cpu, who);
 		plx_cpuset_add(&claims->contested, cpu);
 	}
@@ -179,8 +254,7 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 			continue;
 		told = true;
 		plx_log(&eal_log, PLX_LOG_WARNING,
-			"lcores %s share CPU %s: while one polls the others wait, for milliseconds "
-			"at a time; give each lcore its own CPU",
+			"lcores %s share CPU %s; " WHILE_SHARED ": give each lcore its own CPU",
 			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
 			plx_cpuset_format(cpus, list, sizeof(list)));
 	}

@@ -34,6 +34,10 @@ void topo_text_item(struct plx_text *text); /* starts an item: writes a comma if
 void topo_text_ids(struct plx_text *text, const struct plx_cpuset *ids);
 const char *topo_text_end(struct plx_text *text); /* finishes the list. Return: out */
 
+/** Choose one of the CPUs by a hash of the number of a network namespace. Return: PLX_CPU_MAX if
+ * the set is empty. */
+unsigned topo_spread(const struct plx_cpuset *cpus, uint64_t network);
+
 /* An option and its text, as the user gave them. */
 struct topo_given {
 	const char *option, *text;

@@ -35,4 +35,17 @@ works 'where no folder can be written' unshare -Urm "$BASH" -c '
 works 'as the first process of a PID namespace' unshare -Urpf --mount-proc "${run[@]}"
 cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
 works 'on the one CPU of a cpuset' taskset -c "$cpu" "${run[@]}"
+
+# Claims of other network namespaces: seen in /proc, unless the container hides the other processes.
+unshare -Urn "$apps/plx-echo" --huge none --log-level error --listen '*:0' >"$temp/echo.out" 2>"$temp/echo.err" &
+pids+=($!)
+wait_until '[[ -s $temp/echo.out ]]'
+unshare -Urn "$apps/plx-echo" --log-level error --dry-run --listen '*:0' >"$temp/seen.out" 2>"$temp/seen.err"
+check 'a dry run shows the claims of another container' \
+	"grep -q '^CPU .*; those of other network namespaces claim ' '$temp/seen.out'"
+unshare -Urnpf --mount-proc "$apps/plx-echo" --log-level error --dry-run --listen '*:0' >"$temp/blind.out" \
+	2>"$temp/blind.err"
+check 'a dry run says that others are hidden' "grep -q '; this PID namespace hides other containers' '$temp/blind.out'"
+unshare -Urnpf --mount-proc "$apps/plx-info" >"$temp/info.out" 2>"$temp/info.err"
+check 'so does plx-info' "grep -q 'those of other containers are hidden; lcores look from CPU [0-9]' '$temp/info.out'"
 exit $failed

@@ -4,26 +4,6 @@
 
 #include <unistd.h>
 
-PLX_TEST(reads_claims_from_the_list_of_sockets)
-{
-	struct info_claim claims[4];
-	static const char text[] =
-		"Num       RefCount Protocol Flags    Type St Inode Path\n"
-		"0000000000000001: 00000003 00000000 00000000 0001 03  1056\n"
-		"0000000000000002: 00000002 00000000 00010000 0001 01 222 @pollux/cpu/11\n"
-		"0000000000000003: 00000002 00000000 00010000 0001 01 333 @pollux/cpu/3\n"
-		"0000000000000004: 00000002 00000000 00000000 0001 03 444 @pollux/cpu/4\n"
-		"0000000000000005: 00000002 00000000 00010000 0001 01 555 @pollux/cpu/x\n"
-		"0000000000000006: 00000002 00000000 00010000 0001 01 666 /run/pollux/cpu/7\n";
-
-	assert_int_equal(info_parse_claims(text, claims, PLX_ARRAY_LEN(claims)), 2);
-	assert_int_equal(claims[0].cpu, 3);
-	assert_int_equal(claims[0].inode, 333);
-	assert_int_equal(claims[1].cpu, 11);
-	assert_int_equal(info_parse_claims(text, claims, 1), 1);
-	assert_int_equal(info_parse_claims("", claims, 4), 0);
-}
-
 static void expect_holder(int pid, const char *comm, const char *command)
 {
 	struct info_cpus *cpus = &info->cpus;
@@ -46,6 +26,26 @@ static void expect_holder(int pid, const char *comm, const char *command)
 MADE_UP_TEST(names_the_holder_of_a_claim)
 {
 	expect_holder(4321, "plx-echo\n", "plx-echo");
+}
+
+MADE_UP_TEST(names_the_holder_of_a_claim_in_another_network_namespace)
+{
+	struct info_cpus *cpus = &info->cpus;
+	char path[512];
+
+	memset(cpus, 0, sizeof(*cpus));
+	put("/proc/net/unix", "head\n");
+	put("/proc/4323/net/unix",
+	    "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n");
+	put("/proc/4323/comm", "plx-echo\n");
+	put("/proc/4323/fd/0", "");
+	snprintf(path, sizeof(path), "%s/proc/4323/fd/5", root);
+	assert_int_equal(symlink("socket:[77]", path), 0);
+	info_gather_claims(root, cpus);
+	assert_int_equal(cpus->claim_count, 1);
+	assert_true(cpus->claims[0].elsewhere);
+	assert_int_equal(cpus->claims[0].pid, 4323);
+	assert_false(cpus->claims_hidden);
 }
 
 /* A process may choose any name: it must not control a terminal, or break the JSON. */

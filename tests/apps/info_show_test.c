@@ -48,7 +48,7 @@ static void shared_host(void)
 {
 	sound_host();
 	info->cpus.claims[0] = (struct info_claim){.cpu = 1, .pid = 99, .command = "plx-ping"};
-	info->cpus.claims[1] = (struct info_claim){.cpu = 2};
+	info->cpus.claims[1] = (struct info_claim){.cpu = 2, .elsewhere = true};
 	info->cpus.claim_count = 2;
 	info->cpus.sharers[0] = (struct info_sharer){.cpu = 1, .pid = 41, .command = "plx-echo"};
 	info->cpus.sharers[1] = (struct info_sharer){.cpu = 1, .pid = 42, .command = "plx-perf"};
@@ -63,7 +63,7 @@ PLX_TEST(json_of_a_claim_lists_its_sharers)
 	assert_json_has(json, "{'cpus': {'claims': ["
 			      "{'cpu': 1, 'pid': 99, 'command': 'plx-ping', "
 			      "'sharers': [{}, {'pid': 42, 'command': 'plx-perf'}]}, "
-			      "{'sharers': []}]}}");
+			      "{'sharers': [], 'elsewhere': true}], 'claims_hidden': false}}");
 	json_decref(json);
 }
 
@@ -203,7 +203,8 @@ PLX_TEST(prints_every_section)
 		"claimed         1 by plx-ping (pid 99)\n",
 		"\n                  1 by plx-echo (pid 41) too",
 		"\n                  1 by plx-perf (pid 42) too",
-		"\n                  2 by a process of another user\n",
+		"\n                  2 by a process of another user, in another network "
+		"namespace\n",
 		"64 free",
 		"driver tcp      uses 'net'",
 		"driver shm      uses 'plx_shm' on plx_shm\n",

@@ -95,8 +95,69 @@ TEST(a_lack_of_free_cpus_gives_one_warning_that_names_the_option)
 	assert_int_equal(log_count("eal:1: "), 1);
 	assert_non_null(
 		strstr(log_text, "no CPU is free of other Pollux processes (allowed: 0-7)"));
-	assert_non_null(strstr(log_text, "the other waits, for milliseconds at a time"));
+	assert_non_null(strstr(log_text, "adaptive lcores sleep early there, but one that polls"));
 	assert_non_null(strstr(log_text, "with -l"));
+}
+
+/* A process in another network namespace claims the CPUs 0 to count - 1. */
+static void occupy_elsewhere(unsigned count)
+{
+	char text[1024] = "Num\n";
+	struct plx_text lines = {.out = text, .size = sizeof(text), .used = strlen(text)};
+
+	for (unsigned cpu = 0; cpu < count; cpu++)
+		plx_text_add(&lines, "1: 2 0 00010000 0001 01 %u @pollux/cpu/%u\n", 70 + cpu, cpu);
+	folder_put(root, "/proc/net/unix", "Num\n");
+	folder_put(root, "/proc/9/net/unix", text);
+}
+
+TEST(the_default_avoids_claims_of_other_network_namespaces)
+{
+	occupy_elsewhere(3);
+	occupy(5);
+	assert_int_equal(place(large, NULL, true), 0);
+	assert_true(plx_cpuset_next(&map.places[0].cpus, 0) >= 5);
+	assert_string_equal(log_text, "");
+	assert_non_null(strstr(claims.why, " is the first free one of 0-511; other Pollux "
+					   "processes claim 3-"));
+	assert_non_null(strstr(claims.why, "; those of other network namespaces claim 0-2"));
+	assert_false(eal_is_contested(&map.places[0], &claims));
+}
+
+TEST(a_cpu_claimed_in_another_network_namespace_is_shared_if_no_other_is_left)
+{
+	struct plx_topo *two;
+
+	assert_works(plx_topo_open("synthetic:core:2 pu:1(indexes=480,481)", &two));
+	folder_put(root, "/proc/net/unix", "Num\n");
+	folder_put(root, "/proc/9/net/unix", "Num\n1: 2 0 00010000 0001 01 7 @pollux/cpu/481\n");
+	assert_int_equal(plx_cpu_claim(480, &held[held_count++], NULL), 0);
+	assert_int_equal(place(two, NULL, true), 0);
+	plx_topo_close(two);
+	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 481);
+	assert_int_equal(claims.count, 1);
+	assert_true(eal_is_contested(&map.places[0], &claims));
+	assert_int_equal(log_count("lcore 0 shares CPU 481 with a process in another network "
+				   "namespace"),
+			 1);
+	assert_non_null(strstr(claims.why, "CPU 481 is shared: no CPU is free of 480-481"));
+}
+
+TEST(the_default_in_a_pid_namespace_depends_on_the_network_namespace)
+{
+	folder_put(root, "/proc/self/ns/pid", "");
+	folder_put(root, "/proc/self/ns/net", "");
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned first = plx_cpu_first(root, plx_topo_allowed(large)), cpu;
+
+		assert_int_equal(place(large, NULL, true), 0);
+		cpu = plx_cpuset_next(&map.places[0].cpus, 0);
+		assert_int_equal(cpu, (first + i) % 512);
+		held[held_count++] = claims.fds[0];
+		claims.count = 0;
+		plx_lcore_map_fini(&map);
+	}
+	assert_non_null(strstr(claims.why, "; this PID namespace hides other containers"));
 }
 
 /* Write a device file of the fake host: put("mlx5_0/device", "numa_node", "1"). */
@@ -237,8 +298,8 @@ TEST(lcores_that_share_a_cpu_give_one_warning)
 {
 	assert_int_equal(place(large, "(0-2)@430,3@431", true), 0);
 	assert_int_equal(log_count("eal:1:"), 1);
-	assert_non_null(strstr(log_text, "lcores 0-2 share CPU 430: while one polls the others "
-					 "wait"));
+	assert_non_null(strstr(log_text, "lcores 0-2 share CPU 430; adaptive lcores sleep early "
+					 "there"));
 }
 
 TEST(lcores_with_enough_cpus_do_not_share)
