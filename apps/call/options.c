@@ -66,6 +66,12 @@ static int check(void)
 	return plx_measure_check(&conf.run);
 }
 
+/* Measured calls keep their lcore busy. */
+static bool is_short(void)
+{
+	return !conf.run.count && !conf.run.duration_ns;
+}
+
 const struct plx_app call_app = {
 	.name = "plx-call",
 	.summary = "Call a method of a service, or measure it.",
@@ -82,6 +88,7 @@ const struct plx_app call_app = {
 	.more = "man plx-call, or doc/apps/plx-call.md",
 	.options = options,
 	.check = check,
+	.is_short = is_short,
 	.eal = &(const struct plx_eal_conf){.idle = "poll"},
 };
 

@@ -56,6 +56,11 @@ static int check(void)
 	return params_check(&conf);
 }
 
+static bool is_short(void)
+{
+	return !conf.serve;
+}
+
 const struct plx_app params_app = {
 	.name = "plx-params",
 	.summary = "Run a store of parameters and alarms, or use one.",
@@ -76,6 +81,7 @@ const struct plx_app params_app = {
 	.more = "man plx-params, or doc/apps/plx-params.md",
 	.options = options,
 	.check = check,
+	.is_short = is_short,
 };
 
 const struct params_conf *const params_asked = &conf;

@@ -113,8 +113,12 @@ static int fail_usage(const struct plx_app *app)
 static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 {
 	static char text[32768]; /* one line per lcore */
-	int rc = plx_eal_init(conf);
+	int rc;
 
+	conf->any_cpu = app->is_short && app->is_short();
+	if (conf->any_cpu && conf->idle == (app->eal ? app->eal->idle : NULL))
+		conf->idle = "event";
+	rc = plx_eal_init(conf);
 	if (rc == -EINVAL)
 		return fail_usage(app);
 	if (rc)

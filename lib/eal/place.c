@@ -184,6 +184,21 @@ static int place_one(const char *root, const struct plx_topo *topo, struct plx_l
 	return plx_lcore_map_single(cpu, map_out);
 }
 
+/* The kernel may move it, and others need not keep off a CPU that it seldom uses. */
+static int place_anywhere(const struct plx_topo *topo, struct plx_lcore_map *map_out,
+			  struct eal_claims *claims)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
+	int rc = plx_lcore_map_single(plx_cpuset_next(allowed, 0), map_out);
+
+	if (rc)
+		return rc;
+	map_out->places[0].cpus = *allowed;
+	snprintf(claims->why, sizeof(claims->why),
+		 "this run is short and sleeps, so its lcore may use any CPU and claims none");
+	return 0;
+}
+
 /* With a list or a mask ---------------------------------------------------------------------- */
 
 static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *topo,
@@ -282,14 +297,17 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 int eal_place(const struct plx_eal_conf *conf, const char *root, const struct plx_topo *topo,
 	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out)
 {
+	bool is_given = conf->lcores || conf->coremask;
 	struct plx_lcore_map map = {0};
 	struct eal_claims claims = {0};
 	int rc;
 
-	if (conf->lcores || conf->coremask) {
+	if (is_given) {
 		rc = parse_map(conf, topo, &map);
 		if (rc == 0)
 			claim_map(&map, &claims);
+	} else if (conf->any_cpu) {
+		rc = place_anywhere(topo, &map, &claims);
 	} else {
 		rc = place_one(root, topo, &map, &claims);
 	}
@@ -300,7 +318,8 @@ int eal_place(const struct plx_eal_conf *conf, const char *root, const struct pl
 		return rc;
 	}
 	warn_shared(&map, &claims.contested);
-	warn_quota(&map, &claims.contested);
+	if (is_given || !conf->any_cpu)
+		warn_quota(&map, &claims.contested);
 	*map_out = map;
 	*claims_out = claims;
 	return 0;

@@ -130,6 +130,9 @@ struct plx_app {
 	const struct plx_eal_conf *eal PLX_OPTION_ZERO;
 	/** Check the options in combination. Return: 0; plx_fail(EINVAL, ...), a usage error. */
 	int (*check)(void) PLX_OPTION_ZERO;
+	/** Return whether this run only waits for answers and ends: then it sleeps (--idle event)
+	 * on any allowed CPU, unless the user decides otherwise. Called after check. */
+	bool (*is_short)(void) PLX_OPTION_ZERO;
 };
 
 /** Not an exit status: run the program. */

@@ -25,9 +25,11 @@ struct plx_eal_conf {
 	const char *lcores;   /**< core list as for plx_lcore_map_parse_list; NULL: see
 				   plx_eal_init */
 	const char *coremask; /**< hexadecimal mask instead of a list */
-	uint32_t main_lcore;  /**< lcore id; 0: the lowest */
-	uint32_t lane_slots;  /**< as in struct plx_lcore_conf */
-	const char *idle;     /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
+	bool any_cpu;        /**< without lcores and coremask: lcore 0 on any allowed CPU, without a
+				  claim; for short runs that sleep */
+	uint32_t main_lcore; /**< lcore id; 0: the lowest */
+	uint32_t lane_slots; /**< as in struct plx_lcore_conf */
+	const char *idle;    /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
 	size_t node_bytes[PLX_EAL_NODES_MAX]; /**< bytes to reserve at start on NUMA node 0, 1,
 						   ... */
 	enum plx_huge huge;
@@ -87,9 +89,9 @@ void plx_eal_conf_fini(struct plx_eal_conf *conf);
 /** Start everything: topology, log levels, memory, lcores (WAIT), fabric. Raises the soft limit of
  * descriptors to the hard one for the rest of the process's life. Without lcores or
  * coremask: lcore 0 on the first allowed CPU that no other Pollux process has claimed; if all are
- * claimed, on the first allowed one, with a warning. dry_run: check everything, start nothing;
- * plx_lcore_count() is then 0. show_help or show_version is refused. May be repeated after
- * plx_eal_fini.
+ * claimed, on the first allowed one, with a warning; any_cpu: on any allowed CPU. dry_run: check
+ * everything, start nothing; plx_lcore_count() is then 0. show_help or show_version is refused. May
+ * be repeated after plx_eal_fini.
  * Thread: setup; the caller becomes the main lcore.
  * Return: 0; -EINVAL bad value, show_help or show_version (a usage error); -EALREADY; -EPERM
  * plx_is_forked; or the error of the failed step. After an error nothing runs. */

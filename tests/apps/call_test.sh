@@ -31,6 +31,12 @@ under_way()
 	wait_until "grep -qs '^[^ ]* fabric: info: lcore 0 opened' '$1'" || fail "$1: not under way: $(<"$1")"
 }
 
+single=("$apps/plx-call" --dry-run --log-level error --connect 127.0.0.1:1)
+cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+gives 'a single call sleeps, on any CPU' 0 'lcore 0: CPU *idle event*claims none*' "${single[@]}" --list
+gives 'unless the user decides' 0 "lcore 0: CPU $cpu,*idle poll*" "${single[@]}" --list --idle poll -l "0@$cpu"
+gives 'measured calls poll' 0 '*idle poll*' "${single[@]}" --method 1 --count 1
+
 start service "$apps/examples/service" --huge none --heartbeat 1s:20s --listen 127.0.0.1:0
 server=$pid
 listening "$temp/service" || fail "the service did not start: $(<"$temp/service.err")"

@@ -314,6 +314,27 @@ TEST(lcores_with_too_few_cpus_share)
 	assert_int_equal(log_count("lcores 0-2 share CPU 450-451"), 1);
 }
 
+TEST(a_short_run_may_use_every_cpu_and_claims_none)
+{
+	struct plx_eal_conf conf = {.any_cpu = true};
+
+	occupy(SMALL_CPUS);
+	assert_int_equal(eal_place(&conf, root, small, true, &map, &claims), 0);
+	assert_int_equal(map.count, 1);
+	assert_true(plx_cpuset_equal(&map.places[0].cpus, plx_topo_allowed(small)));
+	assert_int_equal(claims.count, 0);
+	assert_string_equal(log_text, "");
+}
+
+TEST(a_list_overrides_any_cpu)
+{
+	struct plx_eal_conf conf = {.any_cpu = true, .lcores = "0@425"};
+
+	assert_int_equal(eal_place(&conf, root, large, true, &map, &claims), 0);
+	assert_int_equal(plx_cpuset_count(&map.places[0].cpus), 1);
+	assert_true(is_claimed(425));
+}
+
 TEST(a_mask_gives_each_lcore_the_cpu_of_its_number)
 {
 	struct plx_eal_conf conf = {.coremask = "0x12"};
