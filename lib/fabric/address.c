@@ -2,6 +2,7 @@
 #include "fabric_address.h"
 #include "fabric_link.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -13,6 +14,21 @@ static int bad_address(const char *what, const char *address, const char *why)
 			"%s %s: %s; give HOST:PORT, such as 192.0.2.1:7000, [::1]:7000 or *:7000, "
 			"with a port of 0 to 65535",
 			what, address, why);
+}
+
+/* Write an IPv4 address in IPv6 form, ::ffff:192.0.2.1, as IPv4: sockets for IPv6 alone refuse it.
+ * Return: what is wrong with the host; NULL: nothing. */
+static const char *check_ipv6(char *host)
+{
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET6, host, &address) != 1)
+		return NULL;
+	if (IN6_IS_ADDR_V4MAPPED(&address))
+		inet_ntop(AF_INET, &address.s6_addr[12], host, INET_ADDRSTRLEN);
+	return IN6_IS_ADDR_LINKLOCAL(&address)
+		     ? "a link-local address needs its interface, as in [fe80::1%eth0]:7000"
+		     : NULL;
 }
 
 int address_split(const char *what, const char *address, char *host_out, char *port_out)
@@ -45,6 +61,11 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 	}
 	if (strcmp(host_out, "*") == 0)
 		host_out[0] = '\0';
+
+	const char *wrong = check_ipv6(host_out);
+
+	if (wrong)
+		return bad_address(what, address, wrong);
 
 	const char *port = colon + 1;
 	size_t digits = strspn(port, "0123456789");

@@ -9,8 +9,8 @@
 struct plx_fabric_lcore;
 
 /* Split "host:port" at its last colon, strip the brackets of an IPv6 address, and check both parts.
- * A host of "*" or "" means every address: host_out is "". Both outputs have room for
- * PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
+ * A host of "*" or "" means every address: host_out is "". An IPv4 address in IPv6 form becomes
+ * IPv4. Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
 
 #define ADDRESSES_MAX 8 /* used per name */

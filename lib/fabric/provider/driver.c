@@ -276,8 +276,10 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 	if (rc == 0)
 		return 0;
 	if (rc == -FI_ENODATA && node)
-		return plx_fail(EHOSTUNREACH, "%s:%s: libfabric's %s cannot %s; %s?", node, service,
-				driver->provider,
+		return plx_fail(EHOSTUNREACH,
+				strchr(node, ':') ? "[%s]:%s: libfabric's %s cannot %s; %s?"
+						  : "%s:%s: libfabric's %s cannot %s; %s?",
+				node, service, driver->provider,
 				flags & FI_SOURCE ? "listen there"
 						  : "reach that address from this host",
 				driver->unreachable ?: "does an interface have a route to it");

@@ -17,6 +17,8 @@ PLX_TEST(good_addresses_are_split)
 		{"*:1", "", "1"},
 		{":1", "", "1"},
 		{"host.example:00080", "host.example", "00080"},
+		{"[::ffff:192.0.2.1]:7", "192.0.2.1", "7"},
+		{"[::ffff:0:1]:7", "0.0.0.1", "7"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
@@ -47,6 +49,7 @@ PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 		{"a", "no port"},
 		{"[::1]x:1", "bracket"},
 		{"1::2:3", "needs brackets"},
+		{"[fe80::7]:1", "a link-local address needs its interface"},
 	};
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX], longest[PLX_ADDRESS_MAX + 10];
 
