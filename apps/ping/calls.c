@@ -12,7 +12,6 @@
 #define HIGHEST_NS (10 * PLX_NS_PER_S)
 #define DIGITS     3
 #define UP_NS      (5 * PLX_NS_PER_S)
-#define WARMUP_NS  PLX_NS_PER_S /* at most, unless --warmup is given */
 
 struct calls {
 	const struct ping_conf *conf;
@@ -173,7 +172,7 @@ static int run(struct calls *calls)
 		return rc;
 	note_way(calls);
 	if (!calls->conf->warmup_given)
-		calls->warm_tsc = plx_tsc() + plx_measure_tsc(WARMUP_NS);
+		calls->warm_tsc = plx_tsc() + plx_measure_tsc(PING_WARMUP_NS);
 	plx_timer_init(&calls->pause, on_pause_over, calls);
 	call_next(calls);
 	plx_loop_run();

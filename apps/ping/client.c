@@ -28,14 +28,14 @@ void client_stop(struct client *client)
 
 static bool is_measured(const struct client *client, uint64_t seq)
 {
-	return seq >= client->conf->warmup;
+	return seq >= client->warmup;
 }
 
 /* Whether sending is over. */
 bool client_is_enough(const struct client *client, uint64_t now_tsc)
 {
 	if (client->conf->run.count)
-		return client->sent >= client->conf->warmup + client->conf->run.count;
+		return client->sent >= client->warmup + client->conf->run.count;
 	return client->stop_tsc && now_tsc >= client->stop_tsc;
 }
 
@@ -56,6 +56,17 @@ static int send_by_reference(struct client *client)
 	if (rc)
 		plx_buf_unref(buf);
 	return rc;
+}
+
+/* In an open loop, the rate limits it. */
+static void limit_warmup(struct client *client, uint64_t now_tsc)
+{
+	if (client->conf->warmup_given || client->conf->run.rate)
+		return;
+	if (client->sent == 0)
+		client->warm_tsc = now_tsc + plx_measure_tsc(PING_WARMUP_NS);
+	if (now_tsc >= client->warm_tsc)
+		client->warmup = client->sent;
 }
 
 /* Send the next message. intended: 0 in a closed loop. Return: 0; -EAGAIN; other: failed. */
@@ -84,7 +95,9 @@ int client_send_next(struct client *client, uint64_t intended)
 	flight->intended = intended ? intended : flight->sent;
 	client->last_intended = flight->intended;
 	client->last_sent = flight->sent;
-	if (plx_unlikely(client->sent == client->conf->warmup)) {
+	if (plx_unlikely(client->sent < client->warmup))
+		limit_warmup(client, flight->sent);
+	if (plx_unlikely(client->sent == client->warmup)) {
 		client->first_tsc = flight->intended;
 		client->stop_tsc = flight->intended +
 				   plx_measure_tsc(client->conf->run.duration_ns);

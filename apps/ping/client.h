@@ -21,6 +21,7 @@ struct client {
 	uint8_t *payload;
 	struct flight *flights;
 	uint64_t sent, answered;      /* including the warm-up; sent - answered are in flight */
+	uint64_t warmup, warm_tsc;    /* its messages; when it ends at the latest */
 	uint64_t first_tsc, last_tsc; /* of the measured part */
 	uint64_t last_intended, last_sent; /* of an open loop's sends */
 	uint64_t stop_tsc;            /* by duration: messages intended from then on are not sent */

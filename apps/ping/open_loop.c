@@ -36,7 +36,7 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 		    client->sent - client->answered >= IN_FLIGHT_MAX)
 			break;
 		/* The measurement does not inherit the warm-up's backlog. */
-		if (client->sent == client->conf->warmup && !client->blocked)
+		if (client->sent == client->warmup && !client->blocked)
 			client->schedule.next_tsc = (double)now_tsc;
 		if (client_send_next(client, (uint64_t)client->schedule.next_tsc) != 0)
 			break;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define WARMUP_BYTES (UINT64_C(64) << 20) /* one way */
+#define WARMUP_BYTES (UINT64_C(64) << 20)
 
 static struct ping_conf conf = {
 	.size_bytes = 64,
@@ -35,8 +35,8 @@ static const struct plx_option options[] = {
 	PLX_TIME("interval", "TIME", &conf.interval_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "open loop of rare messages: one per TIME", .given = &interval_given),
 	PLX_UINT("warmup", "N", &conf.warmup, 0, 1000000000,
-		 "unrecorded messages before the measurement (default 1000; in an open loop at "
-		 "most 1 s, one way at most 64M)",
+		 "unrecorded messages before the measurement (default 1000, but at most 64M and "
+		 "1 s)",
 		 .given = &conf.warmup_given),
 	PLX_FLAG("one-way", &conf.one_way,
 		 "message rate and bandwidth: send at full speed to a --sink"),
@@ -117,17 +117,13 @@ static int check_client(void)
 	return conf.one_way ? check_one_way() : 0;
 }
 
-/* One second of an open loop, or WARMUP_BYTES one way, is enough. */
+/* One second of an open loop and WARMUP_BYTES are enough. */
 static void limit_warmup(void)
 {
-	uint64_t most = conf.warmup;
-
-	if (conf.run.rate)
-		most = conf.run.rate;
-	else if (conf.one_way && conf.size_bytes)
-		most = WARMUP_BYTES / conf.size_bytes;
-	if (most < conf.warmup)
-		conf.warmup = most;
+	if (conf.run.rate && conf.run.rate < conf.warmup)
+		conf.warmup = conf.run.rate;
+	if (conf.size_bytes && WARMUP_BYTES / conf.size_bytes < conf.warmup)
+		conf.warmup = WARMUP_BYTES / conf.size_bytes;
 }
 
 static int check(void)

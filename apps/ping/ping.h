@@ -7,8 +7,9 @@
 #include "plx_stats.h"
 
 #define PING_WARNINGS_MAX 4
-#define PING_COPY_MAX     1024 /* longer messages are sent by reference */
-#define PING_WINDOW       6    /* receive buffers of a round-trip link, at most */
+#define PING_WARMUP_NS    PLX_NS_PER_S /* at most, unless --warmup is given */
+#define PING_COPY_MAX     1024         /* longer messages are sent by reference */
+#define PING_WINDOW       6            /* receive buffers of a round-trip link, at most */
 
 /* For the peer to agree to a close. With --self the run ends within a second, also if the server is
  * stopped and heartbeats are off. */

@@ -16,9 +16,9 @@ static void warn(struct ping_outcome *outcome, unsigned cpu, pid_t holder)
 	if (holder > 0)
 		snprintf(who, sizeof(who), "process %ld", (long)holder);
 	snprintf(outcome->warnings[outcome->warning_count++], sizeof(outcome->warnings[0]),
-		 "CPU %u is polled by %s too: while one of them polls the other waits, for "
-		 "milliseconds at a time, and these figures measure that, too; give each process "
-		 "its own CPUs with -l",
+		 "CPU %u is polled by %s too: each waits while the other runs, up to milliseconds "
+		 "if it polls, and these figures measure that, too; give each process its own "
+		 "CPUs with -l",
 		 cpu, who);
 }
 

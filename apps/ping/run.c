@@ -184,7 +184,7 @@ static int end(struct client *client)
 
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 {
-	struct client client = {.conf = conf, .outcome = outcome};
+	struct client client = {.conf = conf, .outcome = outcome, .warmup = conf->warmup};
 	int rc = prepare(&client);
 
 	if (rc == 0) {

@@ -39,6 +39,7 @@ static void allowed_cpus(cpu_set_t *set)
 static _Noreturn void become_server(const char *path, char *const argv[], const cpu_set_t *cpus,
 				    pid_t parent, int output)
 {
+	static const char failed[] = "plx-ping: --self: cannot start this program again\n";
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -51,6 +52,8 @@ static _Noreturn void become_server(const char *path, char *const argv[], const 
 	sched_setaffinity(0, sizeof(*cpus), cpus);
 	dup2(output, STDOUT_FILENO);
 	execv(path, argv);
+	execv("/proc/self/exe", argv); /* if the file was replaced; names the process "exe" */
+	(void)!write(STDERR_FILENO, failed, sizeof(failed) - 1);
 	_exit(1);
 }
 
@@ -71,7 +74,7 @@ static int read_address(int fd, char *address, size_t address_bytes)
 	uint64_t end_ns = plx_now_ns() + START_MS * PLX_NS_PER_MS;
 	char line[256];
 	size_t length = 0;
-	ssize_t got;
+	ssize_t got = 1;
 	char *end;
 
 	while (length < sizeof(line) - 1 && wait_for_output(fd, end_ns)) {
@@ -90,10 +93,10 @@ static int read_address(int fd, char *address, size_t address_bytes)
 	if (plx_stopping())
 		return plx_fail(EINTR, "%s came before the server of --self had started",
 				plx_measure_signal());
-	return plx_fail(EIO,
-			"--self: the server did not start within %d s; its own output has the "
-			"reason",
-			START_MS / 1000);
+	if (got <= 0)
+		return plx_fail(EIO, "--self: the server ended before it was ready; its own output "
+				     "has the reason");
+	return plx_fail(EIO, "--self: the server did not start within %d s", START_MS / 1000);
 }
 
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes)

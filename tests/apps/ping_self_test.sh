@@ -32,6 +32,16 @@ check 'one way: nothing to explain' "(($? == 2)) && grep -q -- '--explain is for
 run --self --connect 127.0.0.1:1
 check '--self and --connect exclude each other' "(($? == 2)) && grep -q 'give one of' '$temp/run.err'"
 
+run --heartbeat 1s:60s --self --size 16M --count 2
+check 'few long messages: no long warm-up' "((\$? == 0 || \$? == 3)) && grep -q '2 full round trips' '$temp/out'"
+
+# Its file is gone by the time it starts the server.
+cp "$ping" "$temp/replaced"
+# shellcheck disable=SC2016 # the inner shell's
+LD_LIBRARY_PATH=${ping%/*}/.. timeout 60 "$BASH" -c 'exec 9<"$1" && rm "$1" && exec "/proc/$$/fd/9" --huge none --self --count 2' sh "$temp/replaced" \
+	>"$temp/out" 2>"$temp/run.err" </dev/null
+check 'a replaced program starts its server' "((\$? == 0 || \$? == 3)) && grep -q '2 full round trips' '$temp/out'"
+
 # started: whether the client has a child that runs the same program; sets `server`.
 # shellcheck disable=SC2317 # called by wait_until
 started()
