@@ -37,6 +37,14 @@ for provider in tcp auto; do
 	stops_well "$provider: plx-echo" "$pid"
 done
 
+for provider in tcp auto; do
+	serve "$provider" '[::ffff:127.0.0.1]:0'
+	check "$provider: IPv4 in IPv6 form is IPv4" "[[ '$address' == 127.0.0.1:* ]]"
+	ping "$provider" "[::ffff:127.0.0.1]:$port"
+	check "$provider: it is reached in that form" "(($? == 0))"
+	stops_well "$provider: plx-echo" "$pid"
+done
+
 echo 1 >/proc/sys/net/ipv6/bindv6only && grep -q 00000001 /proc/net/if_inet6 || exit 77
 
 # serve_and_ping ONLY SERVER_PROVIDER PROVIDER...
