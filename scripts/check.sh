@@ -28,6 +28,7 @@ check format 'layout of C files and Markdown, phrases' check_format
 check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
 check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
 check clang 'the same with clang' check_clang
+check optimized 'a release build without tests: warnings are errors, and its installed programs start' check_optimized
 check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' asan --suite fast
 check tsan 'the tier fast under ThreadSanitizer' tsan --suite fast
 check fuzz 'each fuzz target for 5 s' fuzz -max_total_time=5
@@ -186,6 +187,18 @@ check_gcc()
 check_clang()
 {
 	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm" build-check-clang
+}
+
+# Optimizers warn about more. Installed below a prefix that the loader does not search.
+check_optimized()
+{
+	local prefix=$PWD/build-check-optimized/installed program
+
+	build build-check-optimized gcc -Dwerror=true -Dbuildtype=release -Dtests=false "-Dprefix=$prefix" &&
+		meson install -C build-check-optimized --no-rebuild --quiet || return 1
+	for program in "$prefix"/bin/*; do
+		env -u LD_LIBRARY_PATH "$program" --version </dev/null || return 1
+	done
 }
 
 # run_tests DIR OPTION...: meson test, then the failures again.

@@ -56,6 +56,12 @@ for app in "${@:2}"; do
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
 	[[ -f $prefix/share/bash-completion/completions/$app ]] || fail "$app has no completion"
 	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null || fail "$app --version fails"
+	if [[ ${prefix#"$temp"} =~ ^/usr(/local)?$ ]]; then
+		! readelf -d "$prefix/bin/$app" | grep -E 'RPATH|RUNPATH' || fail "$app has a path of libraries"
+	else
+		env -u LD_LIBRARY_PATH "$prefix/bin/$app" --version >/dev/null </dev/null ||
+			fail "$app does not find libpollux below its prefix"
+	fi
 done
 
 cat >"$temp/user.c" <<'END'
