@@ -39,7 +39,7 @@ works 'on the one CPU of a cpuset' taskset -c "$cpu" "${run[@]}"
 # Claims of other network namespaces: seen in /proc, unless the container hides the other processes.
 unshare -Urn "$apps/plx-echo" --huge none --log-level error --listen '*:0' >"$temp/echo.out" 2>"$temp/echo.err" &
 pids+=($!)
-wait_until '[[ -s $temp/echo.out ]]'
+wait_until "[[ -s '$temp/echo.out' ]]"
 unshare -Urn "$apps/plx-echo" --log-level error --dry-run --listen '*:0' >"$temp/seen.out" 2>"$temp/seen.err"
 check 'a dry run shows the claims of another container' \
 	"grep -q '^CPU .*; those of other network namespaces claim ' '$temp/seen.out'"
