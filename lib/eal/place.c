@@ -269,7 +269,7 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 			continue;
 		told = true;
 		plx_log(&eal_log, PLX_LOG_WARNING,
-			"lcores %s share CPU %s; " WHILE_SHARED ": give each lcore its own CPU",
+			"lcores %s share CPU %s: " WHILE_SHARED "; give each lcore its own CPU",
 			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
 			plx_cpuset_format(cpus, list, sizeof(list)));
 	}

@@ -298,7 +298,7 @@ TEST(lcores_that_share_a_cpu_give_one_warning)
 {
 	assert_int_equal(place(large, "(0-2)@430,3@431", true), 0);
 	assert_int_equal(log_count("eal:1:"), 1);
-	assert_non_null(strstr(log_text, "lcores 0-2 share CPU 430; adaptive lcores sleep early "
+	assert_non_null(strstr(log_text, "lcores 0-2 share CPU 430: adaptive lcores sleep early "
 					 "there"));
 }
 
