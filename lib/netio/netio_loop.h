@@ -42,7 +42,8 @@ struct netio_context {
  * their contexts in any order.
  * If the thread is an lcore (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If not, it
  * becomes one until netio_fini: the first such thread starts Pollux with the EAL options in the
- * environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll ...); the next ones call
+ * environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll ...), not pinned unless they
+ * name CPUs; the next ones call
  * plx_lcore_adopt, and get the further CPUs of -l, if any. The last netio_fini ends Pollux.
  * Set evloop.cb_init afterwards. ctx must not be set up yet. Do not call this between two calls of
  * getopt.

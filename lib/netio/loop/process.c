@@ -59,6 +59,7 @@ static int set_up(const struct plx_eal_conf *wanted)
 	rc = parse(text, &conf);
 	if (conf.config != file)
 		conf.config_read = false;
+	conf.any_cpu = true; /* unless options name CPUs */
 	if (rc == 0)
 		rc = plx_eal_init(&conf);
 	if (rc && value)
