@@ -3,6 +3,7 @@
 #include "netio_compat.h"
 #include "plx_address.h"
 #include "plx_admit.h"
+#include "plx_app.h"
 #include "plx_arrival.h"
 #include "plx_base.h"
 #include "plx_direct.h"
@@ -106,6 +107,7 @@ static int on_lcores(const struct plx_cpuset *cpus)
 static const uint64_t numbers[] = {
 	PLX_ADDRESS_MAX,
 	PLX_ADMIT_DATA_MAX,
+	PLX_APP_LIST_MAX,
 	PLX_BUF_HEADROOM,
 	PLX_CLOSE_NS,
 	PLX_CPU_MAX,
@@ -119,6 +121,7 @@ static const uint64_t numbers[] = {
 	PLX_HEARTBEAT_NS_DEFAULT,
 	PLX_HEARTBEAT_NS_MAX,
 	PLX_HEARTBEAT_NS_MIN,
+	PLX_HIST_TEXT_BYTES,
 	PLX_LANE_SLOTS_DEFAULT,
 	PLX_LANE_SLOTS_MAX,
 	PLX_LANE_SLOTS_MIN,
@@ -134,6 +137,7 @@ static const uint64_t numbers[] = {
 	PLX_NS_PER_MS,
 	PLX_NS_PER_S,
 	PLX_NS_PER_US,
+	PLX_OPTIONS_MAX,
 	PLX_PARTIAL_BYTES_DEFAULT,
 	PLX_PARTIAL_BYTES_MAX,
 	PLX_PARTIAL_BYTES_MIN,
@@ -195,10 +199,37 @@ static const char *const policies[] = NETIO_POLICY_NAMES;
 
 static const struct netio_buffered_attr pages = NETIO_BUFFERED_ATTR_1M;
 
-int main(void)
+static bool flag;
+static const char *text, *address;
+static struct plx_app_list list;
+static unsigned choice;
+static uint64_t count, size, duration;
+
+static const struct plx_option options[] = {
+	PLX_FLAG("flag", &flag, "help"),
+	PLX_TEXT("text", "TEXT", &text, "help", 't', true),
+	PLX_ADDRESS("address", &address, "help"),
+	PLX_LIST("list", "TEXT", &list, "help"),
+	PLX_CHOICE("choice", "NAME", &choice, policies, "help"),
+	PLX_UINT("count", "N", &count, 0, 9, "help"),
+	PLX_SIZE("size", "SIZE", &size, 0, 9, "help"),
+	PLX_TIME("duration", "TIME", &duration, 0, 9, "help"),
+	PLX_OPTION(PLX_APP_UINT, uint64_t, "more", "N", &count, 1, 2, NULL, "help"),
+	{PLX_OPTION_MEMBER(name, "least")},
+	PLX_OPTIONS_END,
+};
+
+/* As the structures of options. */
+struct zeroed {
+	int member PLX_OPTION_ZERO;
+};
+
+int main(int argc, char **argv)
 {
 	struct netio_buffered_attr changed = NETIO_BUFFERED_ATTR_1M;
 	struct plx_cpuset cpus = plx_cpuset_and(NULL, NULL);
+	struct plx_app app = {PLX_OPTION_MEMBER(name, "macros")};
+	struct zeroed PLX_UNUSED zeroed;
 	struct item item;
 	struct item *ended PLX_CLEANUP(end_item) = &item;
 	struct netio_unbuffered_publish_socket publisher;
@@ -206,6 +237,9 @@ int main(void)
 	struct connect_callbacks PLX_UNUSED connect_callbacks;
 	struct publish_callbacks PLX_UNUSED publish_callbacks;
 
+	app.options = options;
+	if (plx_app_start(argc, argv, &app) != PLX_APP_RUN)
+		return 1;
 	publisher.msg_published = on_published;
 	publisher.msg_published(&publisher, 1, 0);
 	changed.page_count = 2;
