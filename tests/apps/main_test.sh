@@ -11,9 +11,9 @@ set -uo pipefail
 # shellcheck source=tests/apps/cxx.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cxx.sh" "$@"
 
-strict=("${options[@]}" -pedantic-errors)
+strict=("${options[@]}" -Wshadow -pedantic-errors)
 for language in c11 c17 c++14 c++17 c++20; do
-	compiler=("${cc[@]}" -x c -Wshadow)
+	compiler=("${cc[@]}" -x c)
 	[[ $language == c1* ]] || compiler=("${cxx[@]}" -x c++ -Wold-style-cast)
 	"${compiler[@]}" "-std=$language" "${strict[@]}" "$PLX_SOURCE_ROOT/tests/apps/main.c" -x none \
 		"$PLX_BUILD_ROOT/libpollux.so" -o "$temp/hello-$language" -Wl,-rpath-link,"$PLX_BUILD_ROOT"
