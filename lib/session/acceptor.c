@@ -51,7 +51,7 @@ static struct plx_acceptor *find(uintptr_t number)
 	return acceptor && !acceptor->released ? acceptor : NULL;
 }
 
-const char *plx_session_closing(void)
+const char *session_closing(void)
 {
 	const struct plx_acceptor *acceptor = plx_acceptor_next(NULL);
 
@@ -67,7 +67,7 @@ static void free_acceptor(struct plx_acceptor *acceptor)
 }
 
 /* free may release an acceptor that was not released. */
-static void destroy(struct plx_session *accepted)
+static void destroy(struct session_link *accepted)
 {
 	struct plx_acceptor *acceptor = accepted->acceptor;
 	bool is_last;
@@ -81,15 +81,15 @@ static void destroy(struct plx_session *accepted)
 }
 
 /* Also if a C++ callback throws. */
-static void destroy_finished(struct plx_session **finished)
+static void destroy_finished(struct session_link **finished)
 {
 	if (*finished)
 		destroy(*finished);
 }
 
-bool plx_accepted_finish(struct plx_session *accepted)
+bool plx_accepted_finish(struct session_link *accepted)
 {
-	struct plx_session *finished PLX_CLEANUP(destroy_finished) = accepted;
+	struct session_link *finished PLX_CLEANUP(destroy_finished) = accepted;
 	const struct plx_acceptor *acceptor = accepted->acceptor;
 
 	accepted->finishing = true; /* a callback may release the acceptor */
@@ -101,7 +101,7 @@ bool plx_accepted_finish(struct plx_session *accepted)
 void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			   void *user)
 {
-	struct plx_session *accepted = user, *finished PLX_CLEANUP(destroy_finished) = accepted;
+	struct session_link *accepted = user, *finished PLX_CLEANUP(destroy_finished) = accepted;
 	const struct plx_acceptor_owner *owner;
 	bool is_all;
 
@@ -122,7 +122,7 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 static void on_timer(struct plx_timer *timer, void *arg)
 {
-	struct plx_session *accepted = arg;
+	struct session_link *accepted = arg;
 	char peer[PLX_PEER_BYTES];
 
 	session_log_late(plx_link_peer_format(accepted->link, peer));
@@ -132,15 +132,15 @@ static void on_timer(struct plx_timer *timer, void *arg)
 /* No callback runs in this loop, so the list does not change. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor)
 {
-	struct plx_session *accepted;
+	struct session_link *accepted;
 
 	LIST_FOREACH (accepted, &acceptor->links, links)
-		plx_session_close(accepted);
+		session_link_close(accepted);
 }
 
 void plx_acceptor_release(struct plx_acceptor *acceptor)
 {
-	struct plx_session *accepted, *after;
+	struct session_link *accepted, *after;
 	bool is_last = LIST_EMPTY(&acceptor->links);
 
 	acceptor->released = true;
@@ -148,7 +148,7 @@ void plx_acceptor_release(struct plx_acceptor *acceptor)
 		if (accepted->owner->failed)
 			accepted->owner->failed(accepted);
 		if (accepted->link)
-			plx_session_close(accepted);
+			session_link_close(accepted);
 		else if (!accepted->finishing)
 			destroy(accepted);
 	}
@@ -166,7 +166,7 @@ const char *plx_accepted_on_hello(struct plx_link *link, void *user)
 void plx_accepted_on_open(struct plx_link *link, void *user)
 {
 	struct plx_acceptor *acceptor = find((uintptr_t)user);
-	struct plx_session *accepted = acceptor ? acceptor->owner->create(acceptor) : NULL;
+	struct session_link *accepted = acceptor ? acceptor->owner->create(acceptor) : NULL;
 
 	plx_link_set_user(link, accepted);
 	if (!accepted) {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static __thread struct plx_sessions closing; /* connectors of this lcore, released */
+static __thread struct session_links closing; /* connectors of this lcore, released */
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
 {
@@ -170,7 +170,7 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 		return;
 	connector->failed_as = reason;
 	connector->state = PLX_CONNECTOR_CLOSING;
-	plx_session_fail(&connector->base, why);
+	session_link_fail(&connector->base, why);
 }
 
 /* Opening ------------------------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ void plx_connector_open_again(struct plx_connector *connector)
 void plx_connector_renew(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_CLOSING;
-	plx_session_close(&connector->base);
+	session_link_close(&connector->base);
 }
 
 void plx_connector_close(struct plx_connector *connector)

@@ -2,16 +2,16 @@
 /* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
  * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
- *   session.c     what both sides share: failing a link, and closing it without loss
+ *   link.c        what both sides share: failing a link, and closing it without loss
  *   connector.c   the side that connects and reconnects
  *   quiet.c       those that wait for a process of this host that is not up
  *   acceptor.c    the side that accepts, on one lcore
  *
- * An owner's structure starts with struct plx_connector, plx_acceptor or plx_session. The link's
+ * An owner's structure starts with struct plx_connector, plx_acceptor or session_link. The link's
  * messages go to the owner directly: its table of link events names the functions below for the
  * rest, and the user of its links is the connector or the session. */
-#ifndef PLX_SESSION_H
-#define PLX_SESSION_H
+#ifndef SESSION_H
+#define SESSION_H
 
 #include "list.h"
 #include "plx_fabric.h"
@@ -21,40 +21,40 @@
 
 /* Both sides ---------------------------------------------------------------------------------- */
 
-struct plx_session;
+struct session_link;
 
 /* Callbacks of its owner; NULL: not needed. */
-struct plx_session_owner {
+struct session_link_owner {
 	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
-	 * plx_session_settled follows, or the link ends PLX_CLOSE_NS later. */
-	bool (*settle)(struct plx_session *session);
+	 * session_link_settled follows, or the link ends PLX_CLOSE_NS later. */
+	bool (*settle)(struct session_link *session);
 	/* This side has ended the link, or the owner is gone: deliver nothing more. */
-	void (*failed)(struct plx_session *session);
+	void (*failed)(struct session_link *session);
 };
 
-/* An accepted link; or what a connector shares with one. */
-struct plx_session {
+/* The link of a session on either side: an accepted one, or what a connector shares with one. */
+struct session_link {
 	struct plx_link *link; /* in any state; NULL: none, or it has ended */
-	const struct plx_session_owner *owner;
+	const struct session_link_owner *owner;
 	struct plx_acceptor *acceptor; /* NULL: a connector's */
 	bool closing;                  /* from this side */
 	bool settling;                 /* waits until all is sent */
 	bool finishing;                /* its end is being reported */
 	const char *failure;           /* why this side ended it: constant text; NULL: it did not */
 	struct plx_timer timer;        /* the limit of a close; or a connector's next attempt */
-	LIST_ENTRY(plx_session) links; /* of its acceptor, or released connectors of the lcore */
+	LIST_ENTRY(session_link) links; /* of its acceptor, or released connectors of the lcore */
 };
 
-LIST_HEAD(plx_sessions, plx_session);
+LIST_HEAD(session_links, session_link);
 
 /* End the link now; a link event follows. why: constant text. */
-void plx_session_fail(struct plx_session *session, const char *why);
+void session_link_fail(struct session_link *session, const char *why);
 /* Close it without loss. */
-void plx_session_close(struct plx_session *session);
+void session_link_close(struct session_link *session);
 /* The owner reports that all that waited is sent. */
-void plx_session_settled(struct plx_session *session);
+void session_link_settled(struct session_link *session);
 /* The peer of a released session of this lcore that is still closing; NULL: none. */
-const char *plx_session_closing(void);
+const char *session_closing(void);
 
 /* Connecting ---------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ enum plx_quiet { PLX_QUIET_NOT, PLX_QUIET_FOLLOWS, PLX_QUIET_LEADS };
 
 /* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
-	struct plx_session_owner base;
+	struct session_link_owner base;
 	/* Check the peer's HELLO (plx_link_hello). Return: NULL; or why both sides refuse:
 	 * constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link);
@@ -97,8 +97,8 @@ struct plx_connector_attr {
 };
 
 struct plx_connector {
-	struct plx_session base; /* its link from connecting on */
-	struct plx_link *link;   /* while open or settling; else NULL */
+	struct session_link base; /* its link from connecting on */
+	struct plx_link *link;    /* while open or settling; else NULL */
 	const struct plx_connector_owner *owner;
 	enum plx_connector_state state;
 	bool quit;            /* closed by the owner: does not reconnect */
@@ -163,20 +163,20 @@ struct plx_acceptor;
 
 /* Callbacks of its owner; ended and free_acceptor may be NULL. */
 struct plx_acceptor_owner {
-	struct plx_session_owner base;
+	struct session_link_owner base;
 	/* As that of a connector; also checks that there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link);
-	/* Zeroed memory that starts with struct plx_session. NULL: the link is dropped. */
-	struct plx_session *(*create)(struct plx_acceptor *acceptor);
-	void (*opened)(struct plx_session *accepted);
+	/* Zeroed memory that starts with struct session_link. NULL: the link is dropped. */
+	struct session_link *(*create)(struct plx_acceptor *acceptor);
+	void (*opened)(struct session_link *accepted);
 	/* The link has ended and returned all buffers. Return: whether that is all; otherwise
 	 * plx_accepted_finish follows, which a released acceptor does not wait for. */
-	bool (*ended)(struct plx_session *accepted, struct plx_link *link,
+	bool (*ended)(struct session_link *accepted, struct plx_link *link,
 		      enum plx_link_reason reason, const char *text);
 	/* The last, while the acceptor is not released. NULL: not needed. */
-	void (*closed)(struct plx_session *accepted);
+	void (*closed)(struct session_link *accepted);
 	/* Nothing refers to it. */
-	void (*free)(struct plx_session *accepted);
+	void (*free)(struct session_link *accepted);
 	void (*free_acceptor)(struct plx_acceptor *acceptor);
 };
 
@@ -186,7 +186,7 @@ struct plx_acceptor {
 	uintptr_t number;
 	uint32_t lcore;
 	bool released; /* by the owner */
-	struct plx_sessions links;
+	struct session_links links;
 	LIST_ENTRY(plx_acceptor) all; /* of the process */
 };
 
@@ -206,7 +206,7 @@ void plx_acceptor_release(struct plx_acceptor *acceptor);
 /* Close all without loss. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor);
 /* Report its end, and free it. Return: whether its acceptor exists and is not released. */
-bool plx_accepted_finish(struct plx_session *accepted);
+bool plx_accepted_finish(struct session_link *accepted);
 
 const char *plx_accepted_on_hello(struct plx_link *link, void *user);
 void plx_accepted_on_open(struct plx_link *link, void *user);

@@ -155,7 +155,7 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 /* Also closes this lcore's connections of other loops' sockets, including new ones. */
 static bool is_closed(void *evloop)
 {
-	return !acceptor_close_all(evloop) && !plx_session_closing();
+	return !acceptor_close_all(evloop) && !session_closing();
 }
 
 /* Subscribers close last, because their peers may be in this loop too. */
@@ -204,7 +204,7 @@ int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t t
 	return netio_fail(ETIMEDOUT,
 			  "%s: %s, and perhaps others, did not agree to close within %.1f s; what "
 			  "they had not taken is lost",
-			  what, plx_session_closing() ?: "another loop's peer",
+			  what, session_closing() ?: "another loop's peer",
 			  (double)(plx_now_ns() - began_ns) / 1e9);
 }
 

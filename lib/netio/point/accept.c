@@ -92,7 +92,7 @@ void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 
 void accepted_fail(struct accepted *accepted, const char *why)
 {
-	plx_session_fail(&accepted->session, why);
+	session_link_fail(&accepted->session, why);
 	if (!accepted->session.link)
 		accepted_note_end(accepted, NULL, PLX_LINK_PROTOCOL, why);
 }
@@ -178,7 +178,7 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 
 bool acceptor_close_all(struct netio_eventloop *evloop)
 {
-	const struct plx_session *accepted;
+	const struct session_link *accepted;
 	bool any_open = false;
 
 	for (struct acceptor *it = next_of(NULL); it; it = next_of(it)) {

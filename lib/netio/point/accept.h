@@ -42,7 +42,7 @@ struct acceptor {
 };
 
 struct accepted {
-	struct plx_session session;  /* first */
+	struct session_link session; /* first */
 	uint64_t id;                 /* counts from 1 */
 	uint64_t message_max;        /* accepted by the peer */
 	const char *closed_why;      /* why this side closed it; constant text; NULL: by its user */

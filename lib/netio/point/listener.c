@@ -92,7 +92,7 @@ static bool has_room(struct acceptor *acceptor)
 	return false;
 }
 
-static struct plx_session *on_create(struct plx_acceptor *session)
+static struct session_link *on_create(struct plx_acceptor *session)
 {
 	struct netio_listener *listener = (struct netio_listener *)session;
 	struct receiver *receiver;
@@ -112,10 +112,10 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 		/* The link's buffers, plus long messages that hold back its credit. */
 		.held_max = 2 * listener->link.rx_buf_count,
 	};
-	return (struct plx_session *)receiver;
+	return (struct session_link *)receiver;
 }
 
-static void on_opened(struct plx_session *session)
+static void on_opened(struct session_link *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 	struct accepted *accepted = &receiver->accepted;
@@ -149,12 +149,12 @@ static void on_writable(struct accepted *accepted)
 	CALL_USER(socket_of(receiver), cb_buffers_available, &receiver->pub);
 }
 
-static void on_failed(struct plx_session *session)
+static void on_failed(struct session_link *session)
 {
 	intake_drop(&((struct receiver *)session)->intake);
 }
 
-static bool on_ended(struct plx_session *session, struct plx_link *link,
+static bool on_ended(struct session_link *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct receiver *receiver = (struct receiver *)session;
@@ -166,7 +166,7 @@ static bool on_ended(struct plx_session *session, struct plx_link *link,
 	return false;
 }
 
-static void on_closed(struct plx_session *session)
+static void on_closed(struct session_link *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 	struct netio_listener *listener = receiver_listener(receiver);
@@ -181,7 +181,7 @@ static void on_closed(struct plx_session *session)
 		  receiver->accepted.reason, receiver->accepted.why);
 }
 
-static void on_free(struct plx_session *session)
+static void on_free(struct session_link *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 
@@ -369,7 +369,7 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {
 	ASSERT_OWNER(receiver_of(socket)->accepted.session.acceptor->lcore);
-	plx_session_close(&receiver_of(socket)->accepted.session);
+	session_link_close(&receiver_of(socket)->accepted.session);
 }
 
 int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,

@@ -18,7 +18,7 @@ static inline void sender_open(struct sender *sender)
 		    sender->connection.message_max);
 }
 
-static inline bool sender_settle(struct plx_session *session)
+static inline bool sender_settle(struct session_link *session)
 {
 	return outbox_close(&((struct sender *)session)->outbox);
 }
@@ -34,7 +34,7 @@ static inline void sender_sent(struct outbox *outbox)
 	struct sender *sender = plx_container_of(outbox, struct sender, outbox);
 
 	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_session_settled(&sender->connection.session.base);
+		session_link_settled(&sender->connection.session.base);
 }
 
 #endif

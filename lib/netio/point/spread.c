@@ -117,7 +117,7 @@ bool spread_close(struct acceptor *own)
 /* On behalf of an idle lcore. */
 static void end_there(struct acceptor *acceptor)
 {
-	struct plx_session *it;
+	struct session_link *it;
 
 	LIST_FOREACH (it, &acceptor->session.links, links)
 		if (it->link)

@@ -163,7 +163,7 @@ static struct subscriber *find_absent(const struct netio_publish_core *core, uin
 /* The subscriber has noticed the end of its connection before this side. */
 static void lose_other_of(const struct subscriber *subscriber)
 {
-	const struct plx_session *it;
+	const struct session_link *it;
 
 	LIST_FOREACH (it, &subscriber_core(subscriber)->acceptor.session.links, links) {
 		struct subscriber *other = (struct subscriber *)it;

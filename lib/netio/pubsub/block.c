@@ -55,7 +55,7 @@ static void disconnect(struct subscriber *subscriber)
 	pending_forget(core, subscriber, NETIO_GAP_DISCONNECTED);
 	outbox_drop_all(&subscriber->outbox, 0);
 	accepted->closed_why = "it blocked the publisher for longer than block_max_ns";
-	plx_session_close(&accepted->session);
+	session_link_close(&accepted->session);
 	publish_report_room(core); /* last: it may release the socket */
 }
 

@@ -274,7 +274,7 @@ int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag,
 
 void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
-	struct plx_session *it;
+	struct session_link *it;
 
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	if (!socket->core)

@@ -30,7 +30,7 @@ static void on_sent(struct outbox *outbox)
 	if (plx_unlikely(subscriber->answer_bytes))
 		requests_resume(subscriber);
 	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_session_settled(&subscriber->accepted.session);
+		session_link_settled(&subscriber->accepted.session);
 }
 
 static void on_too_slow(struct outbox *outbox)
@@ -38,7 +38,7 @@ static void on_too_slow(struct outbox *outbox)
 	struct accepted *accepted = &subscriber_of(outbox)->accepted;
 
 	accepted->closed_why = "it was too slow, and the policy of its subscription is disconnect";
-	plx_session_close(&accepted->session);
+	session_link_close(&accepted->session);
 }
 
 static const struct outbox_owner outbox_owner = {
@@ -64,7 +64,7 @@ static bool has_room(struct acceptor *acceptor)
 	return match_make_room(core);
 }
 
-static struct plx_session *on_create(struct plx_acceptor *session)
+static struct session_link *on_create(struct plx_acceptor *session)
 {
 	struct netio_publish_core *core = (struct netio_publish_core *)session;
 	struct subscriber *subscriber;
@@ -82,7 +82,7 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 	return &subscriber->accepted.session;
 }
 
-static void on_opened(struct plx_session *session)
+static void on_opened(struct session_link *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct accepted *accepted = &subscriber->accepted;
@@ -145,26 +145,26 @@ void subscriber_lose(struct subscriber *subscriber, uint64_t key)
 	absent_begun(subscriber);
 }
 
-static void on_failed(struct plx_session *session)
+static void on_failed(struct session_link *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 
 	subscriber_lose(subscriber, 0);
 }
 
-static bool on_settle(struct plx_session *session)
+static bool on_settle(struct session_link *session)
 {
 	return outbox_close(&((struct subscriber *)session)->outbox);
 }
 
 /* A subscriber that has closed its connection expects nothing more. */
-static bool may_return(const struct plx_session *session, enum plx_link_reason reason)
+static bool may_return(const struct session_link *session, enum plx_link_reason reason)
 {
 	return !session->failure && !session->acceptor->released &&
 	       (reason != PLX_LINK_CLOSED || session->closing);
 }
 
-static bool on_ended(struct plx_session *session, struct plx_link *link,
+static bool on_ended(struct session_link *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
@@ -175,7 +175,7 @@ static bool on_ended(struct plx_session *session, struct plx_link *link,
 	return true;
 }
 
-static void on_closed(struct plx_session *session)
+static void on_closed(struct session_link *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	const struct accepted *accepted = &subscriber->accepted;
@@ -186,7 +186,7 @@ static void on_closed(struct plx_session *session)
 	publish_report_room(core);
 }
 
-static void on_free(struct plx_session *session)
+static void on_free(struct session_link *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct netio_publish_core *core = subscriber_core(subscriber);
@@ -317,7 +317,7 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 
 static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
 {
-	const struct plx_session *it;
+	const struct session_link *it;
 
 	*stats_out = (struct netio_publish_stats){0};
 	if (!core)
@@ -360,7 +360,7 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
 
 	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
-	plx_session_close(&its->accepted.session);
+	session_link_close(&its->accepted.session);
 }
 
 #define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                                \

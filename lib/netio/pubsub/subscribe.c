@@ -122,7 +122,7 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 	return intake_take(&((struct publisher *)connection)->intake, message);
 }
 
-static void on_failed(struct plx_session *session)
+static void on_failed(struct session_link *session)
 {
 	intake_drop(&((struct publisher *)session)->intake);
 }

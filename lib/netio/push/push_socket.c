@@ -52,11 +52,11 @@ static void close_ending(struct netio_push_core *core)
 		if (!it->session.base.closing || !receiver->is_open)
 			continue;
 		push_leave(receiver);
-		plx_session_settled(&receiver->connection.session.base);
+		session_link_settled(&receiver->connection.session.base);
 	}
 }
 
-static bool on_settle(struct plx_session *session)
+static bool on_settle(struct session_link *session)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
@@ -178,7 +178,7 @@ static void release(struct push_receiver *receiver)
 {
 	push_leave(receiver);
 	push_drop_all(&receiver->in_flight);
-	plx_session_settled(&receiver->connection.session.base); /* if it is settling */
+	session_link_settled(&receiver->connection.session.base); /* if it is settling */
 	connection_release(&receiver->connection);
 }
 

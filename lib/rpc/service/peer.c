@@ -60,7 +60,7 @@ static void end_link(struct peer *peer, const char *why)
 	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
 		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
 			plx_link_peer_format(peer->session.link, client), why);
-	plx_session_fail(&peer->session, why);
+	session_link_fail(&peer->session, why);
 }
 
 void peer_reject(struct peer *peer, const char *why)
@@ -115,7 +115,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		close_idle(peer);
 }
 
-static struct plx_session *on_create(struct plx_acceptor *acceptor)
+static struct session_link *on_create(struct plx_acceptor *acceptor)
 {
 	struct service_local *local = plx_container_of(acceptor, struct service_local, acceptor);
 	struct peer *peer;
@@ -134,7 +134,7 @@ static struct plx_session *on_create(struct plx_acceptor *acceptor)
 	return &peer->session;
 }
 
-static void on_opened(struct plx_session *session)
+static void on_opened(struct session_link *session)
 {
 	struct peer *peer = (struct peer *)session;
 	struct rpc_greeting greeting = {0};
@@ -150,12 +150,12 @@ static void on_opened(struct plx_session *session)
 		peer_drain(peer);
 }
 
-static void on_failed(struct plx_session *session)
+static void on_failed(struct session_link *session)
 {
 	turns_clear((struct peer *)session);
 }
 
-static bool on_ended(struct plx_session *session, struct plx_link *link,
+static bool on_ended(struct session_link *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct peer *peer = (struct peer *)session;
@@ -168,7 +168,7 @@ static bool on_ended(struct plx_session *session, struct plx_link *link,
 	return true;
 }
 
-static void on_free(struct plx_session *session)
+static void on_free(struct session_link *session)
 {
 	struct service_local *local = ((struct peer *)session)->local;
 

@@ -149,7 +149,7 @@ struct backlog {
 };
 
 struct peer {
-	struct plx_session session; /* first */
+	struct session_link session; /* first */
 	struct service_local *local;
 	struct turn *turn;     /* of its lcore */
 	struct turn_rest rest; /* the backlog, unless it is held up */

@@ -78,7 +78,7 @@ static void on_stop(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct service_local *local = arg;
 	bool ends = signal == &local->end;
-	struct plx_session *peer;
+	struct session_link *peer;
 
 	if (ends ? local->ending : local->draining)
 		return;

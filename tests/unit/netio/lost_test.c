@@ -354,7 +354,7 @@ static void publish_to_all(unsigned count)
 static void cut_one(void)
 {
 	unsigned i = dice_roll(&dice, SUBS);
-	struct plx_session *any = LIST_FIRST(&publisher.core->acceptor.session.links);
+	struct session_link *any = LIST_FIRST(&publisher.core->acceptor.session.links);
 
 	if (dice_roll(&dice, 2))
 		cut(&subs[i]);
@@ -475,7 +475,7 @@ static void kill_side(unsigned i)
 static void kill_publisher(void)
 {
 	const struct netio_publish_attr attr = {.page_bytes = 1024, .page_count = 8};
-	struct plx_session *each;
+	struct session_link *each;
 	unsigned at = port();
 
 	LIST_FOREACH (each, &publisher.core->acceptor.session.links, links)

@@ -381,7 +381,7 @@ PUBSUB_TEST(an_abandoned_message_is_a_gap)
 
 static struct subscriber *last_link(void)
 {
-	struct plx_session *accepted = LIST_FIRST(&publisher.core->acceptor.session.links);
+	struct session_link *accepted = LIST_FIRST(&publisher.core->acceptor.session.links);
 
 	while (LIST_NEXT(accepted, links))
 		accepted = LIST_NEXT(accepted, links);

@@ -188,7 +188,7 @@ static void connect_buffered(struct netio_buffered_send_socket *sender, uint32_t
 
 static bool holds_messages(void)
 {
-	const struct plx_session *first = LIST_FIRST(
+	const struct session_link *first = LIST_FIRST(
 		&heard.socket.listener->acceptor.session.links);
 
 	return first && ((const struct receiver *)first)->intake.held_count;

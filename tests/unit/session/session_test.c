@@ -27,7 +27,7 @@ struct test_connector {
 static struct events connecting, accepting;
 static struct test_connector connector;
 static struct plx_acceptor *acceptor; /* NULL: it was freed */
-static struct plx_session *accepted;  /* the newest; NULL: it was freed */
+static struct session_link *accepted; /* the newest; NULL: it was freed */
 static struct plx_listener *session_listener;
 static struct plx_admission session_limits; /* of the next acceptor */
 static char session_address[64];
@@ -109,7 +109,7 @@ static void connector_closed(struct plx_connector *session, enum plx_link_reason
 	events_of(session)->closed++;
 }
 
-static bool connector_settle(struct plx_session *session)
+static bool connector_settle(struct session_link *session)
 {
 	return settle(events_of((struct plx_connector *)session));
 }
@@ -134,27 +134,27 @@ static const struct plx_connector_owner connector_owner = {
 
 /* The acceptor --------------------------------------------------------------------------------- */
 
-COUNTS(accepted_opened, struct plx_session, accepting.opened)
-COUNTS(accepted_failed, struct plx_session, accepting.failed)
-COUNTS(accepted_closed, struct plx_session, accepting.closed)
+COUNTS(accepted_opened, struct session_link, accepting.opened)
+COUNTS(accepted_failed, struct session_link, accepting.failed)
+COUNTS(accepted_closed, struct session_link, accepting.closed)
 
 static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link)
 {
 	return judge(&accepting, link);
 }
 
-static struct plx_session *accepted_create(struct plx_acceptor *session)
+static struct session_link *accepted_create(struct plx_acceptor *session)
 {
 	accepted = calloc(1, sizeof(*accepted));
 	return accepted;
 }
 
-static bool accepted_settle(struct plx_session *session)
+static bool accepted_settle(struct session_link *session)
 {
 	return settle(&accepting);
 }
 
-static bool accepted_ended(struct plx_session *session, struct plx_link *link,
+static bool accepted_ended(struct session_link *session, struct plx_link *link,
 			   enum plx_link_reason reason, const char *text)
 {
 	note(&accepting, reason, text);
@@ -162,7 +162,7 @@ static bool accepted_ended(struct plx_session *session, struct plx_link *link,
 	return !accepting.holds;
 }
 
-static void accepted_free(struct plx_session *session)
+static void accepted_free(struct session_link *session)
 {
 	accepting.freed++;
 	if (accepted == session)
@@ -317,14 +317,14 @@ TEST_MET(a_released_acceptor_closes_its_links_and_is_freed_with_the_last)
 	const char *peer = plx_link_peer(accepted->link);
 
 	session_listen_no_more();
-	assert_ptr_equal(plx_session_closing(), peer);
+	assert_ptr_equal(session_closing(), peer);
 	assert_int_equal(accepting.failed, 1); /* nothing more is delivered */
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
 	assert_true(pump_until(&accepting.freed, 1, 3000));
 	assert_int_equal(accepting.closed, 0);
 	assert_null(acceptor);
-	assert_null(plx_session_closing());
+	assert_null(session_closing());
 }
 
 TEST(a_released_acceptor_without_links_is_freed_at_once)
@@ -353,8 +353,8 @@ TEST(a_link_that_finds_no_acceptor_is_refused)
 
 TEST_MET(an_accepted_link_fails_once)
 {
-	plx_session_fail(accepted, "it barks");
-	plx_session_fail(accepted, "and bites");
+	session_link_fail(accepted, "it barks");
+	session_link_fail(accepted, "and bites");
 	assert_int_equal(accepting.failed, 1);
 	assert_string_equal(accepted->failure, "it barks");
 	assert_true(pump_until(&accepting.closed, 1, 3000));
@@ -365,13 +365,13 @@ TEST_MET(an_accepted_link_fails_once)
 TEST_MET(an_accepted_link_closes_once_its_owner_has_settled)
 {
 	accepting.settles_later = true;
-	plx_session_close(accepted);
-	plx_session_close(accepted); /* the same */
+	session_link_close(accepted);
+	session_link_close(accepted); /* the same */
 	assert_int_equal(accepting.settles, 1);
 	assert_int_equal(plx_link_send(accepted->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(accepting.closed, 0);
-	plx_session_settled(accepted);
+	session_link_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 3000));
 	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.messages, 1);
@@ -392,9 +392,9 @@ TEST(an_accepted_link_takes_at_most_5_s_to_close)
 	assert_true(pump_until(&accepting.opened, 1, 3000));
 	accepting.settles_later = true;
 	began_ns = plx_now_ns();
-	plx_session_close(accepted);
+	session_link_close(accepted);
 	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
-	plx_session_settled(accepted);
+	session_link_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(log_count(" (slow, pid 7) did not take all within 5 s"), 1);
@@ -465,7 +465,7 @@ TEST(a_connector_that_refuses_the_peer_tries_again)
 
 TEST_MET(a_connector_reconnects_after_the_peer_closed)
 {
-	plx_session_close(accepted);
+	session_link_close(accepted);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.ended, 1);
@@ -704,7 +704,7 @@ TEST_MET(a_connector_closes_once_its_owner_has_settled)
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(connecting.closed, 0);
-	plx_session_settled(&session->base);
+	session_link_settled(&session->base);
 	assert_null(session->link);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
@@ -729,7 +729,7 @@ PLX_TEST_WITH(a_connector_takes_at_most_5_s_to_close, session_up_on_two_lcores, 
 	began_ns = plx_now_ns();
 	plx_connector_close(session);
 	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
-	plx_session_settled(&session->base);
+	session_link_settled(&session->base);
 	assert_true(pump_until(&connecting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
@@ -760,14 +760,14 @@ TEST_MET(a_released_connector_settles_and_closes_without_its_owner)
 {
 	connecting.settles_later = true;
 	plx_connector_release(session);
-	assert_ptr_equal(plx_session_closing(), session->address);
+	assert_ptr_equal(session_closing(), session->address);
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
-	plx_session_settled(&session->base);
+	session_link_settled(&session->base);
 	assert_true(pump_until(&connecting.freed, 1, 3000));
 	connector.events = NULL;
 	assert_int_equal(connecting.closed, 0);
 	assert_int_equal(accepting.messages, 1);
-	assert_null(plx_session_closing());
+	assert_null(session_closing());
 }
 
 TEST(a_connector_released_during_its_back_off_is_freed_at_once)

@@ -9,7 +9,7 @@ void session_log_late(const char *peer)
 	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, peer);
 }
 
-void plx_session_fail(struct plx_session *session, const char *why)
+void session_link_fail(struct session_link *session, const char *why)
 {
 	if (session->failure)
 		return;
@@ -20,14 +20,14 @@ void plx_session_fail(struct plx_session *session, const char *why)
 		session->owner->failed(session);
 }
 
-static void close_link(struct plx_session *session)
+static void close_link(struct session_link *session)
 {
 	if (!session->acceptor) /* a closing link accepts no messages */
 		((struct plx_connector *)session)->link = NULL;
 	plx_link_close(session->link);
 }
 
-void plx_session_close(struct plx_session *session)
+void session_link_close(struct session_link *session)
 {
 	if (!session->link || session->closing)
 		return;
@@ -40,7 +40,7 @@ void plx_session_close(struct plx_session *session)
 	plx_timer_start(&session->timer, PLX_CLOSE_NS);
 }
 
-void plx_session_settled(struct plx_session *session)
+void session_link_settled(struct session_link *session)
 {
 	if (!session->settling)
 		return;
