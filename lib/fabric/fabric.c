@@ -60,6 +60,13 @@ static void on_leave(void);
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
 static struct lcore_leave_hook leave_hook = {.fn = on_leave};
+static struct fabric_fini_hook *fini_hooks;
+
+void fabric_fini_hook_add(struct fabric_fini_hook *hook)
+{
+	hook->next = fini_hooks;
+	fini_hooks = hook;
+}
 
 PLX_CONSTRUCTOR static void register_all(void)
 {
@@ -467,6 +474,8 @@ static void end_all_links(void *arg)
 {
 	each_home(end_links);
 	reap_all_links();
+	for (const struct fabric_fini_hook *hook = fini_hooks; hook; hook = hook->next)
+		hook->fn();
 }
 
 static void close_sets(struct plx_fabric_lcore *home)

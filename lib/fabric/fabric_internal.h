@@ -11,6 +11,25 @@
 
 struct plx_fabric_lcore;
 struct plx_link;
+struct plx_link_attr;
+struct plx_link_events;
+
+/** Runs in plx_fabric_fini, on the main thread, once the last link has ended. It may run callbacks,
+ * and what it leaves to do is lost. Ownership: static. */
+struct fabric_fini_hook {
+	void (*fn)(void);
+	struct fabric_fini_hook *next; /* private */
+};
+
+/** Thread: setup (constructors). */
+void fabric_fini_hook_add(struct fabric_fini_hook *hook);
+
+/** The link's table of callbacks, as its user passed it: not a copy. Thread: owner. */
+const struct plx_link_events *link_events(const struct plx_link *link);
+
+/** Check a user's attributes and set defaults.
+ * Thread: any. Return: 0; -EINVAL. */
+int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
 
 /** Check that the receive buffers of one link are not too many bytes in all.
  * Thread: any. Return: 0; -EINVAL. */

@@ -273,7 +273,6 @@ static_assert(LINK_LINE(stats) == 2 && LINK_LINE(stats.again) == 2, "counted: li
 static_assert(LINK_LINE(tx_free) == 4 && LINK_LINE(tx_current.sent_arg) == 5, "by reference");
 
 /* link.c */
-int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr);
 

@@ -18,7 +18,6 @@ int link_check_window(uint32_t buf_bytes, uint32_t buf_count)
 			buf_count, buf_bytes, LINK_WINDOW_BYTES_MAX);
 }
 
-/* Check a user's attributes and set defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 {
 	if (!attr || !attr->events)

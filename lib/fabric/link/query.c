@@ -53,6 +53,11 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 	return out + (link->tx_current.head || link->tx_cut);
 }
 
+const struct plx_link_events *link_events(const struct plx_link *link)
+{
+	return link->events;
+}
+
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 {
 	ASSERT_OWNER(link->home->id);
