@@ -36,11 +36,15 @@ static uint64_t next_wait_ns(struct plx_connector *connector)
 
 static void try_later(struct plx_connector *connector)
 {
+	bool at_once = connector->addresses && addresses_failed(connector);
+
 	connector->state = PLX_CONNECTOR_IDLE;
-	if (connector->quit || connector->attr.reconnect_min_ns == PLX_NEVER)
+	if (connector->quit || (!at_once && connector->attr.reconnect_min_ns == PLX_NEVER))
 		return;
 	connector->state = PLX_CONNECTOR_WAITING;
-	if (!connector->refused_here || quiet_join(connector))
+	if (at_once)
+		plx_timer_start(&connector->base.timer, 0);
+	else if (connector->addresses || !connector->refused_here || quiet_join(connector))
 		plx_timer_start(&connector->base.timer, next_wait_ns(connector));
 }
 
@@ -138,6 +142,8 @@ void plx_connector_on_open(struct plx_link *link, void *user)
 	connector->opened_ns = plx_loop_now_ns();
 	connector->link = link;
 	connector->logged = 0;
+	if (connector->addresses)
+		addresses_opened(connector);
 	connector->state = PLX_CONNECTOR_OPEN;
 	connector->owner->opened(connector);
 }
@@ -183,8 +189,6 @@ static int connect_link(struct plx_connector *connector)
 	attr.user = connector;
 	attr.provider = connector->provider[0] ? connector->provider : NULL;
 	connector->state = PLX_CONNECTOR_CONNECTING;
-	connector->refused_here = false;
-	connector->busy_ns = 0;
 	rc = plx_link_connect(connector->address, &attr, &connector->base.link);
 	if (rc)
 		connector->state = PLX_CONNECTOR_IDLE;
@@ -210,8 +214,11 @@ static void on_lookup(struct plx_lookup *lookup, void *arg)
 
 static int try_to_open(struct plx_connector *connector)
 {
-	int rc = plx_lookup_start(&connector->lookup, connector->address, on_lookup, connector);
+	int rc;
 
+	connector->refused_here = false;
+	connector->busy_ns = 0;
+	rc = plx_lookup_start(&connector->lookup, connector->address, on_lookup, connector);
 	connector->state = rc ? PLX_CONNECTOR_IDLE : PLX_CONNECTOR_LOOKING_UP;
 	return rc > 0 ? connect_link(connector) : rc;
 }
@@ -236,6 +243,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	if (connector->state == PLX_CONNECTOR_WAITING && connector->quit) {
 		ended(connector, PLX_LINK_ABORTED, "closed before it was open");
 	} else if (connector->state == PLX_CONNECTOR_WAITING) {
+		if (connector->addresses)
+			addresses_turn(connector);
 		try_again(connector);
 	} else {
 		/* It has been closing for PLX_CLOSE_NS. */

@@ -31,13 +31,13 @@ void session_link_close(struct session_link *session)
 {
 	if (!session->link || session->closing)
 		return;
-	session->closing = true;
-	if (!session->owner->settle || session->owner->settle(session)) {
-		close_link(session); /* has no effect on a link that closes already */
-		return;
-	}
-	session->settling = true;
+	/* First, so that the limit also holds if a C++ callback throws. */
+	session->closing = session->settling = true;
 	plx_timer_start(&session->timer, PLX_CLOSE_NS);
+	if (session->owner->settle && !session->owner->settle(session))
+		return;
+	plx_timer_stop(&session->timer); /* the link has its own limit */
+	session_link_settled(session);
 }
 
 void session_link_settled(struct session_link *session)
@@ -45,5 +45,5 @@ void session_link_settled(struct session_link *session)
 	if (!session->settling)
 		return;
 	session->settling = false;
-	close_link(session); /* within what is left of the time */
+	close_link(session); /* has no effect on a link that closes already */
 }

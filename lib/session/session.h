@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
- * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
+ * waits is sent. NetIO's sockets, services and plx_session.h use them. State machine:
+ * doc/design/session.md.
  *
+ *   session.c     the public API (plx_session.h), on a connector
  *   link.c        what both sides share: failing a link, and closing it without loss
  *   connector.c   the side that connects and reconnects
+ *   addresses.c   several addresses of a connector
  *   quiet.c       those that wait for a process of this host that is not up
  *   acceptor.c    the side that accepts, on one lcore
  *
@@ -114,10 +117,11 @@ struct plx_connector {
 	enum plx_link_reason failed_as;
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_backoff backoff; /* reset by a link that lasts reconnect_max_ns */
-	uint64_t opened_ns;         /* 0: not yet */
+	struct plx_backoff backoff;  /* reset by a link that lasts reconnect_max_ns */
+	uint64_t opened_ns;          /* 0: not yet */
+	struct addresses *addresses; /* the owner's; NULL: it has one */
 	char provider[64];
-	char address[PLX_ADDRESS_MAX];
+	char address[PLX_ADDRESS_MAX]; /* of this attempt, or of the last one */
 };
 
 /* Check attr and fill in the defaults. Return: 0; -EINVAL. */
@@ -125,9 +129,9 @@ int plx_connector_check_attr(struct plx_connector_attr *attr);
 /* attr: checked. */
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr);
-/* Connect to "host:port" while it is idle or waiting. Failures that may pass, such as a missing
- * route, are reported from the loop and retried.
- * Return: 0; as plx_link_connect for mistakes of the caller, and it is idle. */
+/* Connect to "host:port", the first of its addresses, while it is idle or waiting. Failures that
+ * may pass, such as a missing route, are reported from the loop and retried. Return: 0; as
+ * plx_link_connect for mistakes of the caller, and it is idle. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
 /* Connect a closed one to the same address. Failures are reported as for any attempt. */
 void plx_connector_open_again(struct plx_connector *connector);
@@ -224,6 +228,27 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 extern struct plx_log_component *const session_log;
 void session_log_late(const char *peer);
 const char *connector_closing(void);
+/* Several addresses of a connector, tried in turn. All that follow are for connectors with some. */
+struct addresses {
+	unsigned count, at; /* at: of this attempt, or of the last one */
+	unsigned failed;    /* attempts since the last back-off */
+	bool is_due;        /* the next attempt is for the next address */
+	bool refused_here;  /* all of these attempts, by this host */
+	uint64_t busy_ns;   /* the shortest of their busy_ns */
+	struct {
+		uint32_t logged; /* while it is not at that address */
+		char text[PLX_ADDRESS_MAX];
+	} each[];
+};
+
+/* list: "host:port,host:port". Return: 0, free it; -EINVAL; -ENOMEM. */
+int addresses_parse(const char *list, struct addresses **out);
+void addresses_opened(struct plx_connector *connector);
+/* An attempt failed, or the link ended. Return: whether the next address follows at once. */
+bool addresses_failed(struct plx_connector *connector);
+/* Before an attempt: let it be for the next address if that is due. */
+void addresses_turn(struct plx_connector *connector);
+
 /* Nobody listens at its address of this host. Return: whether it leads: it must retry. */
 bool quiet_join(struct plx_connector *connector);
 /* It waits no longer. answered: somebody listens there; otherwise another one leads. */

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plx_session.h: closing, and what plx_fabric_drain and plx_fabric_fini leave. */
+#include "misuse.h"
+#include "program.h"
+
+static void open_one(void)
+{
+	program_connect(listened, (struct plx_session_attr){SOON});
+	expect_opened(1);
+}
+
+static void close_it(void)
+{
+	program.in_call = true;
+	plx_session_close(program.session);
+	program.in_call = false;
+}
+
+static void expect_ended(void)
+{
+	assert_true(pump_until(&program.ended, 1, 10000));
+	pump_ms(20); /* no callback follows: see note */
+}
+
+TEST(closing_an_open_session_asks_it_to_settle_and_delivers)
+{
+	open_one();
+	assert_int_equal(plx_link_send(program.link, "last", 4), 0);
+	close_it();
+	close_it(); /* the same */
+	plx_session_close(NULL);
+	expect_ended();
+	assert_int_equal(program.settles, 1);
+	assert_int_equal(program.closed, 1);
+	assert_int_equal(program.reason, PLX_LINK_CLOSED);
+	assert_int_equal(server.messages, 1);
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
+}
+
+TEST(a_session_sends_what_waits_before_its_link_closes)
+{
+	open_one();
+	program.settles_later = true;
+	close_it();
+	assert_true(pump_until(&program.settles, 1, 5000));
+	pump_ms(20);
+	assert_int_equal(program.closed, 0);
+	assert_int_equal(plx_link_send(plx_session_link(program.session), "late", 4), 0);
+	plx_session_settled(program.session);
+	assert_null(plx_session_link(program.session));
+	expect_ended();
+	assert_int_equal(program.reason, PLX_LINK_CLOSED);
+	assert_int_equal(server.messages, 1);
+}
+
+TEST(a_link_that_is_lost_while_it_settles_ends_the_session)
+{
+	open_one();
+	program.settles_later = true;
+	close_it();
+	assert_true(pump_until(&program.settles, 1, 5000));
+	plx_link_abort(server.link);
+	expect_ended();
+	assert_int_equal(program.closed, 1);
+	assert_int_equal(program.reason, PLX_LINK_PEER_DOWN);
+}
+
+TEST(a_closed_session_whose_link_is_aborted_ends_without_waiting)
+{
+	open_one();
+	program.settles_later = true;
+	close_it();
+	plx_link_abort(program.link);
+	expect_ended();
+	assert_int_equal(program.reason, PLX_LINK_ABORTED);
+	assert_int_equal(program.settles, 0);
+}
+
+TEST(settled_means_nothing_before_on_settle)
+{
+	open_one();
+	plx_session_settled(program.session);
+	pump_ms(20);
+	assert_int_equal(program.closed, 0);
+}
+
+TEST(a_session_without_callbacks_closes)
+{
+	static const struct plx_link_events no_events;
+	const struct plx_session_attr attr = {.link.events = &no_events};
+	struct plx_session *session;
+
+	assert_works(plx_session_connect(listened, &attr, &session));
+	expect_soon(plx_session_link(session));
+	plx_session_close(session);
+	assert_true(pump_until(&server.closed, 1, 5000));
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
+}
+
+TEST(a_session_closed_before_it_opens_only_ends)
+{
+	program_connect(listened, (struct plx_session_attr){SOON});
+	close_it();
+	expect_ended();
+	assert_int_equal(program.opened + program.closed + program.refused, 0);
+}
+
+TEST(a_session_closed_during_its_back_off_only_ends)
+{
+	program_connect(here("1"), (struct plx_session_attr){NEVER});
+	assert_true(pump_until(&program.refused, 1, 5000));
+	close_it();
+	expect_ended();
+	assert_int_equal(program.refused, 1);
+}
+
+TEST(a_session_closed_between_two_addresses_tries_no_other_one)
+{
+	program.closes_in = "on_refused";
+	program_connect(list_of(here("1"), listened), (struct plx_session_attr){SOON});
+	expect_ended();
+	assert_int_equal(program.refused, 1);
+	assert_int_equal(program.opened, 0);
+}
+
+TEST(a_session_closed_during_a_look_up_only_ends)
+{
+	program_connect("LoCaLhOsT:7", (struct plx_session_attr){SOON});
+	close_it();
+	expect_ended();
+	assert_int_equal(program.refused + program.opened, 0);
+}
+
+/* Until on_writable is due. */
+static void fill(struct plx_link *link)
+{
+	int rc;
+
+	do {
+		rc = plx_link_send(link, "fill", 4);
+	} while (rc == 0);
+	assert_int_equal(rc, -EAGAIN);
+}
+
+/* Return once the session has run all its callbacks that it can run. */
+static void run_all_callbacks(void)
+{
+	program_connect(list_of(here("1"), listened), (struct plx_session_attr){SOON});
+	for (int i = 0; i < 5000 && !program.ended && !program.writable; i++) {
+		if (server.link && program.link && !program.messages)
+			plx_link_send(server.link, "x", 1);
+		if (program.messages == 1 && plx_session_link(program.session))
+			fill(plx_session_link(program.session));
+		pump_ms(1);
+	}
+	plx_session_close(program.session);
+	expect_ended();
+}
+
+TEST(a_session_may_be_closed_in_each_of_its_callbacks)
+{
+	static const char *const callbacks[] = {
+		"on_refused",  "on_hello",  "on_open",  "on_message",
+		"on_writable", "on_settle", "on_close", "on_end",
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(callbacks); i++) {
+		memset(&program, 0, sizeof(program));
+		program.closes_in = callbacks[i];
+		run_all_callbacks();
+		assert_true(program.has_closed);
+		assert_int_equal(program.opened, program.closed);
+		expect_soon(!server.link);
+		memset(&server, 0, sizeof(server));
+	}
+}
+
+/* Sessions that the program leaves ------------------------------------------------------------- */
+
+static int drain_inside;
+
+static void drain_on_message(struct side *side, struct plx_buf *message)
+{
+	drain_inside = plx_session_drain(PLX_NEVER);
+}
+
+TEST(a_callback_cannot_drain_sessions)
+{
+	open_one();
+	drain_inside = 0;
+	server.on_message = drain_on_message;
+	assert_int_equal(plx_link_send(program.link, "x", 1), 0);
+	expect_soon(drain_inside == -EBUSY);
+	assert_int_equal(program.settles, 0);
+}
+
+TEST(a_drain_that_runs_out_of_time_names_a_session)
+{
+	open_one();
+	program.settles_later = true;
+	assert_fails(plx_session_drain(20 * PLX_NS_PER_MS), -ETIMEDOUT, listened);
+	assert_int_equal(program.settles, 1);
+	plx_session_settled(program.session);
+}
+
+TEST(plx_fabric_drain_closes_the_link_of_a_session_that_reconnects_after_it)
+{
+	open_one();
+	assert_int_equal(plx_fabric_drain(5 * PLX_NS_PER_S), 0);
+	assert_int_equal(program.closed, 1);
+	assert_int_equal(program.reason, PLX_LINK_CLOSED);
+	assert_int_equal(program.settles, 0);
+	listen_no_more();
+	listen_again();
+	expect_opened(2);
+}
+
+static int fini_down(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+/* plx_fabric_fini, in fixture_down */
+#define TEST_FINI(name) PLX_TEST_WITH(name, program_up, fini_down)
+
+static void stop_with_session(void)
+{
+	listen_no_more();
+	plx_fabric_fini();
+	assert_int_equal(program.ended, 1);
+	assert_int_equal(program.settles, 0);
+}
+
+TEST_FINI(an_open_session_ends_in_plx_fabric_fini)
+{
+	open_one();
+	stop_with_session();
+	assert_int_equal(program.closed, 1);
+	assert_int_equal(program.reason, PLX_LINK_ABORTED);
+}
+
+TEST_FINI(a_session_that_waits_ends_in_plx_fabric_fini)
+{
+	program_connect(here("1"), (struct plx_session_attr){NEVER});
+	assert_true(pump_until(&program.refused, 1, 5000));
+	stop_with_session();
+}
+
+TEST_FINI(a_session_that_looks_up_a_name_ends_in_plx_fabric_fini)
+{
+	program_connect("lOcAlHoSt:7", (struct plx_session_attr){SOON});
+	stop_with_session();
+	assert_int_equal(program.opened + program.refused, 0);
+}
+
+TEST_FINI(a_session_that_closes_ends_in_plx_fabric_fini)
+{
+	open_one();
+	program.settles_later = true;
+	close_it();
+	assert_true(pump_until(&program.settles, 1, 5000));
+	program.settles = 0;
+	stop_with_session();
+	assert_int_equal(program.closed, 1);
+}
+
+TEST_FINI(a_session_closed_in_plx_fabric_fini_ends_there)
+{
+	open_one();
+	program.closes_in = "on_close";
+	stop_with_session();
+}
+
+/* Other lcores --------------------------------------------------------------------------------- */
+
+static void up_with_session(void)
+{
+	program_up(NULL);
+	open_one();
+}
+
+MISUSE(plx_session_link, program.session)
+MISUSE(plx_session_address, program.session)
+MISUSE(plx_session_close, program.session)
+MISUSE(plx_session_settled, program.session)
+
+PLX_TEST(a_session_may_be_used_only_on_its_lcore)
+{
+	assert_misuses(up_with_session);
+}
+
+PLX_TEST_MAIN()
