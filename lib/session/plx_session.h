@@ -93,11 +93,11 @@ void plx_session_settled(struct plx_session *session);
 
 /** Close all sessions of the calling lcore (plx_session_close), turning the loop until they have
  * ended. For an lcore whose loop has stopped. Call it before plx_fabric_drain, which closes links
- * without asking their sessions, and during which attempts fail with PLX_LINK_LOCAL. A session that
- * exists in plx_fabric_fini ends there.
- * Thread: an lcore, outside its loop.
- * Return: 0; -EBUSY in a callback, nothing was done; -ETIMEDOUT some are left; -ENOENT not an
- * lcore; -EPERM in the child of a fork. */
+ * without asking their sessions, and during which attempts fail with PLX_LINK_LOCAL.
+ * plx_lcore_leave does the same for up to 0.5 s, then aborts the links. A session that exists in
+ * plx_fabric_fini ends there, without on_settle. Thread: an lcore, outside its loop. Return: 0;
+ * -EBUSY in a callback, nothing was done; -ETIMEDOUT some are left; -ENOENT not an lcore; -EPERM in
+ * the child of a fork. */
 int plx_session_drain(uint64_t timeout_ns);
 
 PLX_END_DECLS

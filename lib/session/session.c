@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#define LEAVE_NS (500 * PLX_NS_PER_MS)
+
 struct plx_session {
 	struct plx_connector connector;        /* first */
 	struct plx_link_events link_events;    /* of its links */
@@ -90,9 +92,38 @@ static void end_all(void)
 
 static struct fabric_fini_hook fini_hook = {.fn = end_all};
 
-PLX_CONSTRUCTOR static void add_hook(void)
+static void abort_all(void *here)
+{
+	struct plx_session *session;
+
+	LIST_FOREACH (session, (struct sessions *)here, of_lcore) {
+		if (session->connector.base.link)
+			plx_link_abort(session->connector.base.link);
+	}
+}
+
+static bool is_empty(void *here)
+{
+	return LIST_EMPTY((struct sessions *)here);
+}
+
+/* Before the library's own links end, or after it. */
+static void on_leave(void)
+{
+	struct sessions *here = &sessions[plx_lcore_id()];
+
+	if (LIST_EMPTY(here) || plx_session_drain(LEAVE_NS) != -ETIMEDOUT)
+		return;
+	plx_loop_run_inside(abort_all, here);
+	plx_loop_until(is_empty, here, LEAVE_NS);
+}
+
+static struct lcore_leave_hook leave_hook = {.fn = on_leave};
+
+PLX_CONSTRUCTOR static void add_hooks(void)
 {
 	fabric_fini_hook_add(&fini_hook);
+	lcore_leave_hook_add(&leave_hook);
 }
 
 /* The connector's callbacks ------------------------------------------------------------------- */
@@ -274,11 +305,6 @@ void plx_session_settled(struct plx_session *session)
 		return;
 	ASSERT_OWNER(session->lcore);
 	session_link_settled(&session->connector.base);
-}
-
-static bool is_empty(void *list)
-{
-	return LIST_EMPTY((struct sessions *)list);
 }
 
 int plx_session_drain(uint64_t timeout_ns)

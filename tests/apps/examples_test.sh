@@ -86,6 +86,10 @@ run client link_client "${eal[@]}" --connect "$address" --send hello --send 'hel
 check 'link_client ends with 0' "(($? == 0))"
 check 'and prints the answers' "printed client \$'hello\nhello again'"
 
+run session session_client "${eal[@]}" --connect "127.0.0.1:1,$address" --send hello --send 'hello again'
+check 'session_client ends with 0' "(($? == 0))"
+check 'and prints the answers of the second address' "printed session \$'hello\nhello again'"
+
 seq 20000 >"$temp/input"
 "$examples/embed" "${eal[@]}" --connect "$address" <"$temp/input" >"$temp/embed" 2>"$temp/embed.err"
 check 'embed ends with 0' "(($? == 0))"
@@ -96,6 +100,15 @@ check 'and has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
 run client link_client "${eal[@]}" --connect "$address" --send hello
 check 'link_client without a server ends with 1, and prints why' \
 	"(($? == 1)) && grep -q 'nobody\|refused' '$temp/client.err'"
+
+start session session_client "${eal[@]}" --connect "$address" --send hello
+session=$pid
+wait_until "grep -q refused '$temp/session.err'"
+start server link_server "${eal[@]}" --listen "$address"
+server=$pid
+ends_well session_client "$session"
+check 'session_client waits for its server' "printed session hello"
+stops_well link_server "$server"
 
 start server direct_server "${eal[@]}" --listen 127.0.0.1:0
 server=$pid

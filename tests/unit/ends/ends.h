@@ -62,7 +62,7 @@ struct ends_part {
 	unsigned callback_count;
 };
 
-extern const struct ends_part ends_lcore, ends_link, ends_rpc, ends_netio;
+extern const struct ends_part ends_lcore, ends_link, ends_session, ends_rpc, ends_netio;
 extern struct netio_context ends_context; /* not in ENDS_IN_FINI */
 
 /** A callback of an object runs: make the call, if this is the callback of the pair. Fails if the

@@ -7,7 +7,8 @@
 #define TURNS_MAX  20000 /* in which a callback has run, or does not */
 #define TURNS_MORE 30    /* after the call */
 
-static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_rpc, &ends_netio};
+static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_session, &ends_rpc,
+						&ends_netio};
 #define PARTS PLX_ARRAY_LEN(parts)
 
 static const char *const places[] = {

@@ -3,6 +3,8 @@
 #include "misuse.h"
 #include "program.h"
 
+#include <pthread.h>
+
 static void open_one(void)
 {
 	program_connect(listened, (struct plx_session_attr){SOON});
@@ -270,6 +272,48 @@ TEST_FINI(a_session_closed_in_plx_fabric_fini_ends_there)
 	open_one();
 	program.closes_in = "on_close";
 	stop_with_session();
+}
+
+static _Atomic unsigned visits, visits_ended;
+static int visit_rc;
+
+static void count_end(struct plx_session *session, void *user)
+{
+	visits_ended++;
+}
+
+static bool has_link(void *session)
+{
+	return plx_session_link(session);
+}
+
+/* A thread that becomes an lcore, and leaves with an open session. */
+static void *visit(void *arg)
+{
+	static const struct plx_link_events no_events;
+	static const struct plx_session_events events = {.on_end = count_end};
+	const struct plx_session_attr attr = {.link.events = &no_events, .events = &events};
+	struct plx_session *session;
+
+	visit_rc = plx_lcore_adopt() ?: plx_session_connect(listened, &attr, &session);
+	visit_rc = visit_rc ?: plx_loop_until(has_link, session, 10 * PLX_NS_PER_S);
+	visit_rc = visit_rc ?: plx_lcore_leave();
+	visits++;
+	return NULL;
+}
+
+TEST(a_session_ends_when_the_thread_of_its_lcore_leaves)
+{
+	pthread_t thread;
+
+	visits = visits_ended = 0;
+	assert_int_equal(pthread_create(&thread, NULL, visit, NULL), 0);
+	assert_true(pump_until(&visits, 1, 20000));
+	pthread_join(thread, NULL);
+	assert_int_equal(visit_rc, 0);
+	assert_int_equal(visits_ended, 1);
+	assert_true(pump_until(&server.closed, 1, 5000));
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
 }
 
 /* Other lcores --------------------------------------------------------------------------------- */
