@@ -3,7 +3,17 @@
 
 #include <stdio.h>
 
-static __thread struct session_links closing; /* connectors of this lcore, released */
+/* Released connectors by lcore. Not in the thread's memory: the next thread of an lcore, or the one
+ * that calls plx_fabric_fini, ends them. */
+static struct session_links closing[PLX_LCORE_MAX];
+
+/* If no lcore is left, any will do. */
+static struct session_links *closing_here(void)
+{
+	uint32_t id = plx_lcore_id();
+
+	return &closing[id == PLX_LCORE_NONE ? 0 : id];
+}
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
 {
@@ -325,7 +335,7 @@ void plx_connector_close(struct plx_connector *connector)
 void plx_connector_release(struct plx_connector *connector)
 {
 	connector->released = true;
-	LIST_INSERT_HEAD(&closing, &connector->base, links);
+	LIST_INSERT_HEAD(closing_here(), &connector->base, links);
 	if (connector->base.link)
 		plx_connector_close(connector);
 	else
@@ -352,7 +362,7 @@ void plx_connector_fini(struct plx_connector *connector)
 
 const char *connector_closing(void)
 {
-	const struct plx_connector *connector = (struct plx_connector *)LIST_FIRST(&closing);
+	const struct plx_connector *connector = (struct plx_connector *)LIST_FIRST(closing_here());
 
 	return connector ? connector->address : NULL;
 }

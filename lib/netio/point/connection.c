@@ -169,7 +169,7 @@ bool connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
 
 /* Hubs ---------------------------------------------------------------------------------------- */
 
-static __thread LIST_HEAD(hubs, hub) hubs; /* of this lcore */
+static LIST_HEAD(hubs, hub) hubs[PLX_LCORE_MAX]; /* by lcore */
 
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	      void (*end)(struct hub *hub))
@@ -178,7 +178,7 @@ void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	hub->evloop = evloop;
 	hub->socket = socket;
 	hub->end = end;
-	LIST_INSERT_HEAD(&hubs, hub, link);
+	LIST_INSERT_HEAD(&hubs[evloop->lcore_id], hub, link);
 }
 
 int hub_find(const struct hub *hub, const char *what, const char *host, unsigned port,
@@ -212,7 +212,7 @@ void connection_release_all(struct netio_eventloop *evloop)
 	struct netio_connection *connection, *next;
 	struct hub *hub, *after;
 
-	LIST_FOREACH_SAFE (hub, &hubs, link, after)
+	LIST_FOREACH_SAFE (hub, &hubs[evloop->lcore_id], link, after)
 		if (hub->evloop == evloop)
 			hub->end(hub);
 	LIST_FOREACH_SAFE (connection, &evloop->connections, link, next)

@@ -39,7 +39,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
 }
 
-static __thread LIST_HEAD(outboxes, outbox) outboxes; /* of this lcore */
+/* By lcore. Not in the thread's memory, which may end before its connections. */
+static LIST_HEAD(outboxes, outbox) outboxes[PLX_LCORE_MAX];
 
 void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner)
@@ -48,7 +49,7 @@ void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 	TAILQ_INIT(&outbox->waiting);
 	TAILQ_INIT(&outbox->latest.queue);
 	plx_timer_init(&outbox->timer, on_timer, outbox);
-	LIST_INSERT_HEAD(&outboxes, outbox, all);
+	LIST_INSERT_HEAD(&outboxes[plx_lcore_id()], outbox, all);
 }
 
 int outbox_make_pages(struct outbox *outbox)
@@ -71,9 +72,12 @@ int outbox_make_pages(struct outbox *outbox)
 /* In a forked child, page memory may be shared with the parent. */
 static void on_fork(void)
 {
+	uint32_t id = plx_lcore_id();
 	struct outbox *outbox;
 
-	LIST_FOREACH (outbox, &outboxes, all) {
+	if (id == PLX_LCORE_NONE)
+		return;
+	LIST_FOREACH (outbox, &outboxes[id], all) {
 		outbox->is_open = false;
 		outbox->end = outbox->at; /* nothing fits */
 		outbox->page = NULL;
