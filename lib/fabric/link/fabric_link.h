@@ -110,6 +110,7 @@ enum want_work {
 	WANT_DESTROY = 1 << 18, /* the link is dead */
 	WANT_AGREED = 1 << 19,  /* both sides have agreed to close */
 	WANT_RELEASE = 1 << 20, /* memory of revoked grants can be released */
+	WANT_EARLY = 1 << 21,   /* a C++ callback threw: early frames are left */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_DESTROY,
 };
 

@@ -336,8 +336,16 @@ void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t 
 	handshake_try_open(link);
 }
 
+/* A C++ on_hello or on_open has thrown: frames may have come. */
+static void receive_later(struct plx_link **opening)
+{
+	if (*opening)
+		link_schedule(*opening, WANT_EARLY);
+}
+
 void handshake_connected(struct plx_link *link, const uint8_t *in, size_t length)
 {
+	struct plx_link *opening PLX_CLEANUP(receive_later) = NULL;
 	bool whole = handshake_is_private(link);
 
 	if (link->state != LINK_CONNECTING)
@@ -346,8 +354,10 @@ void handshake_connected(struct plx_link *link, const uint8_t *in, size_t length
 	link->plan = NULL;
 	link_go(link, LINK_HELLO);
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
+	opening = link;
 	if (link->connector && handshake_hear(link, in, length, whole) && !whole)
 		control_send(link, WANT_HELLO);
 	handshake_try_open(link);
+	opening = NULL;
 	receive_early(link);
 }

@@ -140,8 +140,10 @@ static void keep_early(struct plx_op *op, size_t length)
 /* A C++ callback has thrown. */
 static void early_cut(struct plx_op **op)
 {
-	if (*op)
-		receive_cut(*op);
+	if (!*op)
+		return;
+	link_schedule((*op)->link, WANT_EARLY);
+	receive_cut(*op);
 }
 
 /* It is connected, or has ended. */

@@ -37,6 +37,10 @@ static bool run(struct plx_link *link)
 	}
 	if (link->want & WANT_DESTROY)
 		return !close_reap(link, plx_loop_now_ns());
+	if (plx_unlikely(link->want & WANT_EARLY)) {
+		link->want &= ~WANT_EARLY;
+		receive_early(link);
+	}
 	if (link->want & WANT_REFILL)
 		receive_refill(link);
 	if (link->want & WANT_CONTROL) {
