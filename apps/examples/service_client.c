@@ -78,11 +78,10 @@ static int start(struct reader *reader)
 		.done = on_limit_set,
 		.arg = reader,
 	};
-	const double degrees = (double)limit;
+	const double to = (double)limit;
 	int rc = plx_rpc_client_create(addresses, &attr, &reader->client);
 
-	return rc ? rc
-		  : plx_rpc_call_start(reader->client, &set_limit, &degrees, sizeof(degrees), NULL);
+	return rc ? rc : plx_rpc_call_start(reader->client, &set_limit, &to, sizeof(to), NULL);
 }
 
 int main(int argc, char **argv)

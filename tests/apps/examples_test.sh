@@ -44,7 +44,7 @@ asked()
 
 	grep -q '#include <plx_app.h>' "$file" || return 0
 	mapfile -t required < <(sed -n 's/^.*\(connect\|listen\)", &address.*/--\1\n127.0.0.1:1/p; s/.*LIST("send".*/--send\nx/p
-		s/.*TEXT("put".*/--put\nx/p' "$file")
+		s/.*TEXT("put".*/--put\nx/p; s/.*TEXT("connect".*/--connect\n127.0.0.1:1/p' "$file")
 	run asked "$1" --help
 	check "$1 --help prints its options and the EAL's" "(($? == 0)) && grep -q '^Options of $1:' '$temp/asked' &&
 		grep -q '^  -l, --lcores LIST' '$temp/asked' && [[ ! -s '$temp/asked.err' ]]"

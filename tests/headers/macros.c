@@ -16,6 +16,7 @@
 #include "plx_peer.h"
 #include "plx_ring.h"
 #include "plx_rpc.h"
+#include "plx_session.h"
 #include "plx_stats.h"
 #include "plx_timer.h"
 #include "plx_topo.h"
@@ -108,6 +109,7 @@ static const uint64_t numbers[] = {
 	PLX_ADDRESS_MAX,
 	PLX_ADMIT_DATA_MAX,
 	PLX_APP_LIST_MAX,
+	PLX_SESSION_ADDRESSES_MAX,
 	PLX_BUF_HEADROOM,
 	PLX_CLOSE_NS,
 	PLX_CPU_MAX,

@@ -3,6 +3,7 @@
  * PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. The test fails if a header
  * has a field that the table lacks. */
 #include "plx_rpc.h"
+#include "plx_session.h"
 #include "socket_fixture.h"
 
 #include "plx_fabric_driver.h"
@@ -93,6 +94,32 @@ static int try_plx_link_attr(const void *attr)
 
 	listen.link.events = &events;
 	return try_listen(&listen);
+}
+
+static unsigned ended;
+
+PLX_COUNTS(on_end, ended, struct plx_session *session, void *user)
+
+static int try_plx_session_attr(const void *given)
+{
+	static const struct plx_session_events session_events = {.on_end = on_end};
+	struct plx_session_attr attr = *(const struct plx_session_attr *)given;
+	const struct plx_listen_attr listen = {.link.events = &events};
+	struct plx_listener *listener;
+	struct plx_session *session;
+
+	opened = closed = ended = 0;
+	attr.events = &session_events;
+	attr.link.events = &events;
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
+	int rc = plx_session_connect(plx_listener_address(listener), &attr, &session);
+	if (rc == 0) {
+		TURN_UNTIL(opened == 2);
+		plx_session_close(session);
+		TURN_UNTIL(closed == 2 && ended == 1);
+	}
+	plx_listener_close(listener);
+	return rc;
 }
 
 static int try_plx_admission(const void *attr)
@@ -337,6 +364,8 @@ static const struct row {
 	ROW(plx_rpc_client_attr, identity, WORKS), /* an ordinary number */
 	ROW(plx_rpc_client_attr, reconnect_min_ns, WORKS),
 	ROW(plx_rpc_client_attr, reconnect_max_ns, WORKS),
+	ROW(plx_session_attr, reconnect_min_ns, WORKS),
+	ROW(plx_session_attr, reconnect_max_ns, WORKS),
 	ROW(plx_rpc_call, deadline_ns, WORKS),
 	ROW(netio_connect_attr, connect_timeout_ns, WORKS),
 	ROW(netio_connect_attr, reconnect_min_ns, WORKS),
