@@ -245,14 +245,17 @@ int plx_eal_fini(void)
 		rc = plx_lcore_count() ? plx_check_may_end("plx_eal_fini") : 0;
 		if (rc)
 			return rc;
+		lcore_allow_adopting(false);
 		plx_stop();
 		if (plx_lcore_id() != PLX_LCORE_NONE) /* otherwise the main lcore has left */
 			plx_fabric_drain(DRAIN_NS);   /* let peers see an orderly close */
 		rc = plx_lcore_join_all(plx_time_since(plx_now_ns(), end_ns), NULL)
 			   ?: lcore_wait_adopted("plx_eal_fini",
 						 plx_time_since(plx_now_ns(), end_ns));
-		if (rc)
+		if (rc) {
+			lcore_allow_adopting(true);
 			return rc;
+		}
 		if (self_test)
 			self_test->stop();
 		plx_fabric_fini();

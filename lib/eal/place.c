@@ -128,7 +128,6 @@ static void find_order(const char *root, const struct plx_topo *topo,
 	plx_cpuset_remove_all(&near, elsewhere);
 	plx_cpuset_remove_all(&far, &near);
 	plx_cpuset_remove_all(&far, &last);
-	order->count = 0;
 	append(order, root, &near);
 	append(order, root, &far);
 	append(order, root, &last);
@@ -164,7 +163,7 @@ static int place_one(const char *root, const struct plx_topo *topo, struct plx_l
 {
 	struct plx_cpuset elsewhere = claimed_elsewhere(root), busy = {0};
 	char who[WHO_BYTES], first_by[WHO_BYTES];
-	struct order order;
+	struct order order = {0};
 	unsigned i = 0, cpu;
 
 	find_order(root, topo, &elsewhere, &order);

@@ -57,9 +57,10 @@ static void on_fork(void)
 }
 
 static void on_leave(void);
+static void on_join(void);
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
-static struct lcore_leave_hook leave_hook = {.fn = on_leave};
+static struct lcore_leave_hook leave_hook = {.leave = on_leave, .join = on_join};
 static struct fabric_fini_hook *fini_hooks;
 
 void fabric_fini_hook_add(struct fabric_fini_hook *hook)
@@ -398,10 +399,19 @@ static void on_leave(void)
 {
 	struct plx_fabric_lcore *home = fabric_home();
 
-	if (!home || plx_fabric_drain(LEAVE_NS) != -ETIMEDOUT)
+	if (!home)
 		return;
-	plx_loop_run_inside(abort_links, home);
-	plx_loop_until(has_no_links, home, REAP_NS);
+	if (plx_fabric_drain(LEAVE_NS) == -ETIMEDOUT) {
+		plx_loop_run_inside(abort_links, home);
+		plx_loop_until(has_no_links, home, REAP_NS);
+	}
+	home->draining = true; /* a request may still come from another lcore */
+}
+
+static void on_join(void)
+{
+	if (fabric_home())
+		fabric_home()->draining = false;
 }
 
 /* Down ---------------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static bool is_free(const struct lcore *lcore)
 }
 
 /* A CPU of the process' list comes first, also that of a worker which was never launched. */
-static uint32_t choose(void)
+static uint32_t choose(bool pinned)
 {
 	uint32_t unpinned = PLX_LCORE_NONE, unused = PLX_LCORE_NONE;
 
@@ -44,7 +44,7 @@ static uint32_t choose(void)
 			unused = id;
 		else if (!plx_cpuset_count(&lcore->cpus))
 			unpinned = is_free(lcore) ? id : unpinned;
-		else if (is_free(lcore) || lcore_retire(lcore))
+		else if (pinned && (is_free(lcore) || lcore_retire(lcore)))
 			return id;
 	}
 	return unpinned != PLX_LCORE_NONE ? unpinned : unused;
@@ -61,6 +61,10 @@ static int continue_with(struct lcore *lcore)
 		return rc;
 	loop_begin_again(loop);
 	lcore_become(loop, lcore->id);
+	for (struct lcore_leave_hook *hook = hooks; hook; hook = hook->next) {
+		if (hook->join)
+			hook->join();
+	}
 	return 0;
 }
 
@@ -73,13 +77,16 @@ static int adopt(uint32_t id)
 	int rc = plx_topo_pinned(lcore_topo, &cpus);
 
 	rc = rc ?: lcore_get(id) ? continue_with(lcore_get(id)) : lcore_create(id);
-	if (rc)
+	if (rc) {
+		prctl(PR_SET_TIMERSLACK, slack_ns);
 		return rc;
+	}
 	lcore = lcore_get(id);
 	lcore->slack_ns = slack_ns;
 	lcore->old_cpus = cpus;
 	lcore_unpin(lcore);
-	plx_idle_set(id, &lcore_adopted_idle); /* cannot fail: it was checked */
+	if (!plx_cpuset_count(&lcore->cpus))           /* others keep that of their place */
+		plx_idle_set(id, &lcore_adopted_idle); /* cannot fail: it was checked */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_RUNNING, memory_order_relaxed);
 	return 0;
 }
@@ -91,7 +98,12 @@ static int adopt_any(void)
 	if (!plx_lcore_count())
 		return plx_fail(ENOENT,
 				"plx_lcore_adopt: Pollux is not up; call plx_eal_init first");
-	id = choose();
+	if (!lcore_may_adopt())
+		return plx_fail(ESHUTDOWN, "plx_lcore_adopt: the lcores are being ended");
+	id = choose(true);
+	if (id != PLX_LCORE_NONE && adopt(id) == 0)
+		return 0;
+	id = choose(false); /* the CPU may be offline */
 	if (id == PLX_LCORE_NONE)
 		return plx_fail(
 			ENOSPC,
@@ -133,7 +145,9 @@ static int check_may_leave(const char *what)
 /* What was sent to it before, such as replies to its calls, must not wait for the next thread. */
 static void take_messages(void)
 {
-	for (unsigned turns = 0; turns < LEAVE_TURNS_MAX && messages_wait(loop_self); turns++)
+	unsigned turns = 0;
+
+	while (turns++ < LEAVE_TURNS_MAX && (messages_wait(loop_self) || loop_owes(loop_self)))
 		plx_loop_turn();
 }
 
@@ -146,7 +160,7 @@ int plx_lcore_leave(void)
 		return rc;
 	lcore = lcore_get(plx_lcore_id());
 	for (struct lcore_leave_hook *hook = hooks; hook; hook = hook->next)
-		hook->fn();
+		hook->leave();
 	take_messages();
 	pthread_mutex_lock(&lcore_set_lock);
 	lcore_leave(lcore);

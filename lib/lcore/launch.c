@@ -244,10 +244,15 @@ void lcore_thread_end(struct lcore *lcore)
 bool lcore_retire(struct lcore *lcore)
 {
 	if (atomic_load_explicit(&lcore->launched, memory_order_relaxed) ||
-	    !plx_lcore_is_worker(lcore->id) || !leave_wait(lcore, LCORE_ENDING))
+	    !plx_lcore_is_worker(lcore->id))
 		return false;
-	pthread_join(lcore->thread, NULL);
+	/* First: from here on nobody launches or joins it. */
 	atomic_store_explicit(&lcore->worker, false, memory_order_relaxed);
+	if (!leave_wait(lcore, LCORE_ENDING)) {
+		atomic_store_explicit(&lcore->worker, true, memory_order_relaxed);
+		return false;
+	}
+	pthread_join(lcore->thread, NULL);
 	/* Relaxed: the calling thread continues with it. */
 	atomic_store_explicit(&lcore->state, LCORE_PARKED, memory_order_relaxed);
 	return true;
@@ -306,7 +311,12 @@ int plx_lcore_launch(uint32_t id, plx_lcore_fn fn, void *arg)
 		return err;
 	if (get_state(lcore) != PLX_LCORE_WAIT)
 		return fail_busy("plx_lcore_launch", lcore);
-	return launch(lcore, fn, arg) ? 0 : find_worker("plx_lcore_launch", id, &lcore);
+	if (launch(lcore, fn, arg))
+		return 0;
+	return plx_fail(EINVAL,
+			"plx_lcore_launch: a thread of the program has become lcore %u "
+			"(plx_lcore_adopt); launch first",
+			id);
 }
 
 int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
@@ -336,7 +346,7 @@ static int join(const char *what, uint32_t id, uint64_t deadline_ns, uint64_t ti
 
 	if (err)
 		return err;
-	if (get_state(lcore) == PLX_LCORE_WAIT)
+	if (plx_lcore_state(id) != PLX_LCORE_RUNNING && plx_lcore_state(id) != PLX_LCORE_DONE)
 		return plx_fail(EINVAL, "%s: nothing was launched on %s", what, lcore_text(lcore));
 	if (lcore_wait_idle(lcore, deadline_ns))
 		return plx_fail(ETIMEDOUT,
@@ -365,7 +375,7 @@ int plx_lcore_join_all(uint64_t timeout_ns, int *result_out)
 	PLX_LCORE_FOREACH_WORKER (id) {
 		int result, err;
 
-		if (plx_lcore_state(id) == PLX_LCORE_WAIT)
+		if (plx_lcore_state(id) == PLX_LCORE_WAIT || plx_lcore_state(id) == PLX_LCORE_OFF)
 			continue;
 		err = join("plx_lcore_join_all", id, deadline_ns, timeout_ns, &result);
 		if (err)

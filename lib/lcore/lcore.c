@@ -16,6 +16,9 @@ static struct lcore lcores[PLX_LCORE_MAX];
 static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
+/* Under the lock. False while the lcores end: no thread is adopted. */
+static bool adopting;
+
 /* Written before there are other lcores. */
 const struct plx_topo *lcore_topo;
 struct plx_cpuset lcore_old_cpus;
@@ -338,6 +341,7 @@ static int init(const struct plx_lcore_conf *conf)
 	err = plx_topo_pinned(lcore_topo, &lcore_old_cpus);
 	if (err)
 		return err;
+	adopting = true;
 	lcores[id].old_cpus = lcore_old_cpus;
 	lcores[id].slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
 	for (uint32_t i = 0; i < conf->map->count; i++) {
@@ -346,6 +350,10 @@ static int init(const struct plx_lcore_conf *conf)
 
 		lcore->id = place->lcore_id;
 		lcore->cpus = place->cpus;
+		/* Any CPU: a thread that continues with it may be pinned by its program. */
+		if (plx_cpuset_count(&place->cpus) > 1 &&
+		    plx_cpuset_equal(&place->cpus, &lcore_old_cpus))
+			lcore->cpus = (struct plx_cpuset){0};
 		lcore->node = plx_topo_cpu_node(lcore_topo, plx_cpuset_next(&place->cpus, 0));
 	}
 	err = enter_main(id);
@@ -401,12 +409,40 @@ static int wait_workers(uint64_t timeout_ns)
 			late, (double)timeout_ns / 1e9);
 }
 
+bool lcore_may_adopt(void)
+{
+	return adopting;
+}
+
+bool lcore_hold_idle(uint32_t id)
+{
+	if (plx_lcore_id() != plx_lcore_main())
+		return false;
+	pthread_mutex_lock(&lcore_set_lock);
+	if (plx_lcore_state(id) != PLX_LCORE_RUNNING)
+		return true;
+	pthread_mutex_unlock(&lcore_set_lock);
+	return false;
+}
+
+void lcore_release_idle(void)
+{
+	pthread_mutex_unlock(&lcore_set_lock);
+}
+
+void lcore_allow_adopting(bool allow)
+{
+	pthread_mutex_lock(&lcore_set_lock);
+	adopting = allow;
+	pthread_mutex_unlock(&lcore_set_lock);
+}
+
 int lcore_wait_adopted(const char *what, uint64_t timeout_ns)
 {
 	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
 
 	PLX_LCORE_FOREACH (id) {
-		if (id != plx_lcore_main() && !plx_lcore_is_worker(id) &&
+		if (id != plx_lcore_main() && id != plx_lcore_id() && !plx_lcore_is_worker(id) &&
 		    lcore_wait_idle(&lcores[id], deadline_ns))
 			return plx_fail(ETIMEDOUT,
 					"%s: %s is still a thread of the program: it must call "
@@ -442,10 +478,13 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	err = plx_check_may_end("plx_lcores_fini");
 	if (err)
 		return err;
+	lcore_allow_adopting(false);
 	plx_stop();
 	err = wait_workers(timeout_ns) ?: lcore_wait_adopted("plx_lcores_fini", timeout_ns);
-	if (err)
+	if (err) {
+		lcore_allow_adopting(true);
 		return err;
+	}
 	pthread_mutex_lock(&lcore_set_lock);
 	end_workers();
 	clear_rest();

@@ -37,11 +37,13 @@ struct plx_watch_set *lcore_watch_set(void);
 int lcore_loop_begin(void);
 int lcore_loop_run(void);
 
-/** Runs on a thread that leaves its lcore, outside the loop, before its timers and tasks are
+/** leave: runs on a thread that leaves its lcore, outside the loop, before its timers and tasks are
  * stopped and its pollers and descriptors removed: ends what the library has there. May take turns
- * of the loop. Ownership: static. */
+ * of the loop. join: runs on the next thread, before its first turn; may be NULL. Ownership:
+ * static. */
 struct lcore_leave_hook {
-	void (*fn)(void);
+	void (*leave)(void);
+	void (*join)(void);
 	struct lcore_leave_hook *next; /* private */
 };
 
@@ -51,8 +53,16 @@ void lcore_leave_hook_add(struct lcore_leave_hook *hook);
 /** The poller stays when its lcore's thread leaves: it belongs to a library. */
 void lcore_poller_keep(struct plx_poller *poller);
 
-/** Wait until all adopted threads have left, or the calling one is the last. timeout_ns: in all.
- * Return: 0; -ETIMEDOUT, the text names one. */
+/** Let plx_lcore_adopt fail while the lcores end, with -ESHUTDOWN, or allow it again. */
+void lcore_allow_adopting(bool allow);
+
+/** Whether lcore id runs nothing and the caller may act for it: it is the main lcore. If so, no
+ * thread becomes that lcore until lcore_release_idle. No callbacks in between. */
+bool lcore_hold_idle(uint32_t id);
+void lcore_release_idle(void);
+
+/** Wait until all adopted threads, except the calling one, have left. timeout_ns: in all. Return:
+ * 0; -ETIMEDOUT, the text names one. */
 int lcore_wait_adopted(const char *what, uint64_t timeout_ns);
 
 #define LCORE_LONG_TURN_NS (20 * PLX_NS_PER_MS)

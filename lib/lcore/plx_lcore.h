@@ -56,13 +56,14 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
  */
 int plx_lcores_fini(uint64_t timeout_ns);
 
-/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore and the CPU of a
- * worker that was never launched, if any; otherwise it is not pinned: a thread that inherited the
- * CPU of an lcore gets back those that the process had before plx_lcores_init. Its idle policy is
- * that of plx_lcore_conf. An id is used again once its thread has left and every buffer of its
- * pools was returned; values of per-lcore variables stay. Thread: any, between init and fini.
- * Return: 0; -EALREADY it is an lcore; -ENOENT before init; -ENOSPC PLX_LCORE_MAX lcores; -ENOMEM;
- * -EMFILE; -EPERM or -EIO pinning failed, -EPERM in the child of a fork. */
+/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore, CPU and idle policy
+ * of a worker that was never launched, if any. Otherwise it is not pinned, and has the policy of
+ * plx_lcore_conf: a thread that inherited the CPU of an lcore gets back those that the process had
+ * before plx_lcores_init. An id is used again once its thread has left and every buffer of its
+ * pools was returned; values of per-lcore variables stay.
+ * Thread: any, between init and fini.
+ * Return: 0; -EALREADY it is an lcore; -ENOENT before init; -ESHUTDOWN the lcores are being ended;
+ * -ENOSPC PLX_LCORE_MAX lcores; -ENOMEM; -EMFILE; -EPERM in the child of a fork. */
 int plx_lcore_adopt(void);
 
 /** Make the calling thread an ordinary thread again, with the CPUs that it had. Links and listeners

@@ -25,10 +25,8 @@ struct netio_eventloop {
 	PLX_ATOMIC(bool) running;
 	PLX_ATOMIC(bool) terminated;
 	bool draining;
-	bool ending;                  /* by netio_fini */
-	bool on_stack;                /* it, or an object of it */
-	bool quiet;                   /* calls no timers, signals and descriptors of the program */
-	struct netio_eventloop *next; /* of its thread */
+	bool ending; /* by netio_fini */
+	bool quiet;  /* calls no timers, signals and descriptors of the program */
 	struct {
 		struct netio_connection *lh_first; /* a list of <sys/queue.h> */
 	} connections;
@@ -59,12 +57,15 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
  * may run while this waits for connections to close. Remaining sockets end as by their own _fini,
  * which may still be called, and none can be set up. A program with plx_eal_init calls this before
  * plx_eal_fini. Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do.
- * If the thread ends without this, or calls exit or returns from main outside its callbacks, the
- * same is done for at most 1 s, without callbacks; unless the context, a socket, a timer or a
- * signal of it is on the stack. Other threads' connections look like a crash then. Accepts a
- * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's, -EBUSY in a
- * callback of this lcore: nothing was done; -ETIMEDOUT a peer did not take all in that time, and
- * the rest is lost, or an lcore has not ended: a second call then tries again. */
+ * If a thread that netio_init has made an lcore ends without this, or calls exit or returns from
+ * main outside its callbacks, its connections close in the same way for at most 1 s, without
+ * callbacks of sockets, timers, signals and descriptors. That cannot be done if the context, a
+ * socket, a timer or a signal was on the stack, and goes wrong if one was freed before. Other
+ * threads' connections look like a crash then. Accepts a context that is zeroed or whose set-up
+ * failed.
+ * Return: 0; -EPERM another thread's, -EBUSY in a callback of this lcore: nothing was done;
+ * -ETIMEDOUT a peer did not take all in that time, and the rest is lost, or an lcore has not ended:
+ * a second call then tries again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */

@@ -54,6 +54,9 @@ int netio_process_enter(const struct plx_eal_conf *conf);
  * thread ends the lcores. Return: 0; -ETIMEDOUT. */
 int netio_process_leave(void);
 
+/* Whether netio_init has made the calling thread an lcore. */
+bool netio_process_is_ours(void);
+
 /* End all sockets of the loop without loss. what: for the error text. Return: 0; -ETIMEDOUT,
  * logged. */
 int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t timeout_ns);
@@ -61,8 +64,8 @@ int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t t
 /* exit.c: the thread may end without netio_fini; it has called that. */
 #define NETIO_EXIT_NS PLX_NS_PER_S
 void netio_exit_watch(struct netio_eventloop *evloop);
-void netio_exit_forget(struct netio_eventloop *evloop);
+void netio_exit_forget(const struct netio_eventloop *evloop);
 /* The loop uses that memory of the program. */
-void netio_exit_uses(struct netio_eventloop *evloop, const void *object);
+void netio_exit_uses(const struct netio_eventloop *evloop, const void *object);
 
 #endif

@@ -118,7 +118,7 @@ static void on_leave(void)
 	plx_loop_until(is_empty, here, LEAVE_NS);
 }
 
-static struct lcore_leave_hook leave_hook = {.fn = on_leave};
+static struct lcore_leave_hook leave_hook = {.leave = on_leave};
 
 PLX_CONSTRUCTOR static void add_hooks(void)
 {

@@ -224,6 +224,8 @@ struct loop_counts {
 /* Call on that lcore. Return: NULL, with errno: no memory for loop_bytes, or no descriptor. */
 struct loop *loop_create(uint32_t lcore_id, int eventfd);
 void loop_destroy(struct loop *loop);
+/* Whether messages, such as responses, wait for room at other lcores. */
+bool loop_owes(const struct loop *loop);
 /* Its thread leaves: stop or remove what its users have in it. */
 void loop_park(struct loop *loop);
 /* The calling thread continues with a parked one. */

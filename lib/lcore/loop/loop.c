@@ -359,6 +359,15 @@ static void cancel_tasks(struct loop *loop)
 	}
 }
 
+bool loop_owes(const struct loop *loop)
+{
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (loop->out[id] && tasks_wait(&loop->out[id]->waiting))
+			return true;
+	}
+	return false;
+}
+
 void loop_park(struct loop *loop)
 {
 	wheel_fini(&loop->wheel);

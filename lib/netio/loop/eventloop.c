@@ -129,10 +129,10 @@ static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
 	rc = netio_logged(netio_process_enter(conf));
 	if (rc)
 		return rc;
-	netio_exit_watch(evloop);
 	evloop->lcore_id = plx_lcore_id();
 	/* Cannot fail: the lcore is this one. */
 	plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
+	netio_exit_watch(evloop);
 	evloop->ready = true;
 	return 0;
 }
@@ -226,8 +226,8 @@ static int fini(struct netio_eventloop *evloop, const char *what)
 	closing = netio_close_all(evloop, what, CLOSING_NS);
 	snprintf(lost, sizeof(lost), "%s", plx_error());
 	rc = netio_logged(netio_process_leave());
-	evloop->ready = rc != 0;
-	if (rc == 0)
+	evloop->ready = rc != 0 && plx_lcore_id() == evloop->lcore_id;
+	if (!evloop->ready)
 		netio_exit_forget(evloop);
 	return rc || !closing ? rc : plx_fail(-closing, "%s", lost);
 }

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads and processes that end without netio_fini, as programs of NetIO-next do: what their
  * sockets have accepted still leaves. An exit handler does that for the thread that calls exit, and
- * a destructor of thread-specific data for other threads. They run no callback of the program. A
- * context, socket or timer on the stack is gone by then: its memory must not be touched. */
+ * a destructor of thread-specific data for other threads. A context, socket, timer or signal on the
+ * stack is gone by then, and its memory must not be touched: so what is known of a loop is kept
+ * here, on the heap, and nothing is done if any was on the stack. */
 #include "netio_priv.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-static __thread struct netio_eventloop *loops; /* of this thread, the newest first */
-static __thread char *stack, *stack_end;       /* of this thread; NULL: not known yet */
+/* A loop that netio_fini has not ended. */
+struct kept {
+	struct netio_eventloop *evloop; /* not to be read if on_stack */
+	uint32_t lcore_id;
+	bool on_stack; /* it, or an object of it */
+	struct kept *next;
+};
+
+static __thread struct kept *loops;      /* of this thread */
+static __thread char *stack, *stack_end; /* of this thread; NULL: not known yet */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* its value: not NULL on a thread with loops */
 static bool has_key;
 
-/* The stack ---------------------------------------------------------------------------------- */
+/* What a loop uses --------------------------------------------------------------------------- */
 
 static void find_stack(void)
 {
@@ -33,58 +42,74 @@ static void find_stack(void)
 	pthread_attr_destroy(&attr);
 }
 
-void netio_exit_uses(struct netio_eventloop *evloop, const void *object)
+static struct kept **find(const struct netio_eventloop *evloop)
 {
+	struct kept **at = &loops;
+
+	while (*at && (*at)->evloop != evloop)
+		at = &(*at)->next;
+	return at;
+}
+
+void netio_exit_uses(const struct netio_eventloop *evloop, const void *object)
+{
+	struct kept *kept = *find(evloop);
 	const char *at = object;
 
 	if (!stack)
 		find_stack();
-	evloop->on_stack |= at >= stack && at < stack_end;
+	if (kept)
+		kept->on_stack |= at >= stack && at < stack_end;
 }
 
 /* At the end --------------------------------------------------------------------------------- */
 
-static void finish(struct netio_eventloop *evloop, const char *what)
+/* Return: whether the thread's loops can be closed: all of them, or none, because each turn runs
+ * timers of all. */
+static bool may_close(const char *what)
 {
-	if (evloop->on_stack) {
+	if (!loops || plx_is_forked() || plx_loop_in_turn() || !netio_process_is_ours())
+		return false;
+	for (const struct kept *kept = loops; kept; kept = kept->next) {
+		if (kept->lcore_id != plx_lcore_id())
+			return false;
+		if (!kept->on_stack)
+			continue;
 		plx_log(netio_log, PLX_LOG_WARNING,
-			"%s without netio_fini, and its context or a socket was on the stack: "
-			"messages "
-			"that wait are lost; call netio_fini before, or make them static",
+			"%s without netio_fini, and its context, or a socket, timer or signal, was "
+			"on "
+			"the stack: messages that wait are lost; call netio_fini before, or make "
+			"it "
+			"static",
 			what);
-		return;
+		return false;
 	}
-	evloop->quiet = true;
-	netio_close_all(evloop, what, NETIO_EXIT_NS);
+	return true;
 }
 
-static bool is_over(const struct netio_eventloop *evloop)
+static void close_loops(const char *what)
 {
-	return !evloop || plx_is_forked() || plx_loop_in_turn();
+	for (const struct kept *kept = loops; kept; kept = kept->next)
+		kept->evloop->quiet = true;
+	for (const struct kept *kept = loops; kept; kept = kept->next)
+		netio_close_all(kept->evloop, what, NETIO_EXIT_NS);
 }
 
 static void on_exit_of_process(void)
 {
-	if (is_over(loops))
-		return;
-	for (struct netio_eventloop *evloop = loops; evloop; evloop = evloop->next)
-		finish(evloop, "the process ends");
+	if (may_close("the process ends"))
+		close_loops("the process ends");
 }
 
-/* With a loop on the stack its lcore cannot leave: its timers and links are there, too. */
+/* Otherwise its lcore stays: it cannot leave while its timers and links may be in dead memory. */
 static void on_exit_of_thread(void *value)
 {
-	bool stays = false;
-
-	if (is_over(loops))
+	if (!may_close("a thread ends"))
 		return;
-	for (struct netio_eventloop *evloop = loops; evloop; evloop = evloop->next) {
-		stays |= evloop->on_stack;
-		finish(evloop, "a thread ends");
-	}
-	while (loops && !stays) {
-		loops->ready = false;
-		loops = loops->next;
+	close_loops("a thread ends");
+	while (loops) {
+		loops->evloop->ready = false;
+		netio_exit_forget(loops->evloop);
 		netio_process_leave();
 	}
 }
@@ -96,22 +121,45 @@ static void prepare(void)
 	atexit(on_exit_of_process);
 }
 
-void netio_exit_watch(struct netio_eventloop *evloop)
+/* A thread may end after the library was unloaded. */
+PLX_DESTRUCTOR static void unload(void)
 {
-	pthread_once(&once, prepare);
-	netio_exit_uses(evloop, evloop);
-	evloop->next = loops;
-	loops = evloop;
 	if (has_key)
-		pthread_setspecific(key, &loops);
+		pthread_key_delete(key);
 }
 
-void netio_exit_forget(struct netio_eventloop *evloop)
+static void note_thread(void)
 {
-	struct netio_eventloop **at = &loops;
+	if (has_key)
+		pthread_setspecific(key, loops);
+}
 
-	while (*at && *at != evloop)
-		at = &(*at)->next;
-	if (*at)
-		*at = evloop->next;
+/* One at the same address has ended unseen. */
+void netio_exit_watch(struct netio_eventloop *evloop)
+{
+	struct kept *kept = *find(evloop);
+
+	pthread_once(&once, prepare);
+	if (!kept) {
+		kept = malloc(sizeof(*kept));
+		if (!kept)
+			return;
+		*kept = (struct kept){.evloop = evloop, .next = loops};
+		loops = kept;
+	}
+	kept->lcore_id = evloop->lcore_id;
+	kept->on_stack = false;
+	netio_exit_uses(evloop, evloop);
+	note_thread();
+}
+
+void netio_exit_forget(const struct netio_eventloop *evloop)
+{
+	struct kept **at = find(evloop), *kept = *at;
+
+	if (!kept)
+		return;
+	*at = kept->next;
+	free(kept);
+	note_thread();
 }

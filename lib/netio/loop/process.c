@@ -89,51 +89,75 @@ static int become_lcore(const struct plx_eal_conf *conf)
 	return 0;
 }
 
+bool netio_process_is_ours(void)
+{
+	return entered > 0;
+}
+
+/* Also if a C++ callback throws. */
+static void unlock(pthread_mutex_t **locked)
+{
+	pthread_mutex_unlock(*locked);
+}
+
+static pthread_mutex_t *take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	return &lock;
+}
+
+static int enter_first(const struct plx_eal_conf *conf)
+{
+	pthread_mutex_t *locked PLX_CLEANUP(unlock) = take_lock();
+
+	return become_lcore(conf);
+}
+
 int netio_process_enter(const struct plx_eal_conf *conf)
 {
-	int rc = 0;
+	int rc;
 
 	if (plx_is_forked())
 		return plx_fail_forked("netio_init");
 	if (!entered && plx_lcore_id() != PLX_LCORE_NONE) /* the program made it one */
 		return 0;
-	if (!entered) {
-		pthread_mutex_lock(&lock);
-		rc = become_lcore(conf);
-		pthread_mutex_unlock(&lock);
-	}
+	rc = entered ? 0 : enter_first(conf);
 	entered += rc == 0;
 	return rc;
 }
 
-/* Under the lock. The main lcore ends the others, if none is a thread of the program. */
-static int end(void)
+/* Under the lock, on the last thread. The main lcore also ends the others. Another one must leave
+ * before: so it waits for threads that the program has made lcores first. */
+static int end_all(void)
 {
-	bool is_last = is_ours && threads == 1;
-	int rc = is_last && plx_lcore_id() == plx_lcore_main() ? 0 : plx_lcore_leave();
+	int rc = 0;
 
-	if (rc == 0 && is_last)
-		rc = plx_eal_fini();
-	if (rc)
+	if (plx_lcore_id() != plx_lcore_main())
+		rc = lcore_wait_adopted("netio_fini", PLX_CLOSE_NS) ?: plx_lcore_leave();
+	return rc ?: plx_eal_fini();
+}
+
+/* The lcore of a thread that leaves is gone, even if another one does not end. */
+static int leave_last(void)
+{
+	pthread_mutex_t *locked PLX_CLEANUP(unlock) = take_lock();
+	bool is_last = is_ours && threads == 1;
+	int rc = is_last ? end_all() : plx_lcore_leave();
+
+	if (plx_lcore_id() != PLX_LCORE_NONE)
 		return rc;
+	entered = 0;
 	threads--;
-	is_ours &= !is_last;
-	return 0;
+	is_ours &= plx_lcore_count() > 0;
+	return rc;
 }
 
 int netio_process_leave(void)
 {
-	int rc = 0;
-
 	if (plx_is_forked())
 		return plx_eal_fini();
-	if (!entered)
-		return 0;
-	if (entered == 1) {
-		pthread_mutex_lock(&lock);
-		rc = end();
-		pthread_mutex_unlock(&lock);
-	}
-	entered -= rc == 0;
-	return rc;
+	if (entered == 1)
+		return leave_last();
+	entered -= entered > 0;
+	return 0;
 }

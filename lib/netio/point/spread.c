@@ -128,7 +128,6 @@ static void end_there(struct acceptor *acceptor)
 void spread_release(struct acceptor *own)
 {
 	struct spread *spread = own->spread;
-	bool is_main = plx_lcore_id() == plx_lcore_main();
 
 	if (!spread || plx_is_forked())
 		return;
@@ -138,10 +137,12 @@ void spread_release(struct acceptor *own)
 
 		if (!part->acceptor || part->acceptor == own)
 			continue;
-		if (is_main && plx_lcore_state(id) != PLX_LCORE_RUNNING)
+		if (lcore_hold_idle(id)) {
 			end_there(part->acceptor);
-		else
+			lcore_release_idle();
+		} else {
 			plx_signal_fire(&part->release);
+		}
 	}
 	unref(spread);
 }

@@ -325,12 +325,14 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 	close_listeners(service);
 	FOREACH_PART(local, service)
 	{
-		if (local->lcore == plx_lcore_id() ||
-		    (plx_lcore_id() == plx_lcore_main() &&
-		     plx_lcore_state(local->lcore) != PLX_LCORE_RUNNING))
+		if (local->lcore == plx_lcore_id()) {
 			on_stop(&local->end, 1, local);
-		else
+		} else if (lcore_hold_idle(local->lcore)) {
+			on_stop(&local->end, 1, local);
+			lcore_release_idle();
+		} else {
 			plx_signal_fire(&local->end);
+		}
 	}
 	unref(service);
 }

@@ -206,6 +206,7 @@ static void *leave_things(void *arg)
 	struct things *things = arg;
 
 	assert_works(plx_lcore_adopt());
+	assert_int_equal(plx_lcore_id(), 1);
 	plx_timer_init(&things->timer, forbidden_timer, NULL);
 	plx_timer_start(&things->timer, 1);
 	assert_works(plx_lcore_leave());
@@ -222,6 +223,7 @@ static void *leave_things(void *arg)
 static void *turn_often(void *arg)
 {
 	assert_works(plx_lcore_adopt());
+	assert_int_equal(plx_lcore_id(), 1);
 	for (unsigned i = 0; i < 200; i++)
 		plx_loop_turn();
 	assert_works(plx_lcore_leave());

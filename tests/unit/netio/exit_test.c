@@ -18,7 +18,7 @@ static void on_established(struct netio_buffered_send_socket *socket)
 {
 	for (unsigned i = 0; i < MESSAGES; i++)
 		netio_buffered_send(socket, &i, sizeof(i));
-	terminate(NULL);
+	plx_loop_quit();
 }
 
 static void on_established_exit(struct netio_buffered_send_socket *socket)
@@ -113,6 +113,41 @@ static void exit_with_a_socket_on_the_stack(void)
 	exit(3);
 }
 
+static PLX_NOINLINE void use_the_stack(void)
+{
+	struct netio_context on_stack;
+
+	send_all(&on_stack, &sender, on_established);
+}
+
+static PLX_NOINLINE void fill_the_stack(void)
+{
+	volatile char bytes[16384];
+
+	memset((char *)bytes, 0xee, sizeof(bytes));
+}
+
+/* What was its memory has other contents when the process ends. */
+static void return_with_a_context_on_the_stack(void)
+{
+	use_the_stack();
+	fill_the_stack();
+}
+
+static void *thread_with_a_context(void *arg)
+{
+	return_with_a_context_on_the_stack();
+	return NULL;
+}
+
+static void end_a_thread_with_a_context_on_the_stack(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, thread_with_a_context, NULL);
+	pthread_join(thread, NULL);
+}
+
 /* The receiver ------------------------------------------------------------------------------- */
 
 static struct netio_listen_socket receiver;
@@ -194,6 +229,8 @@ PLX_TEST(exit_in_a_forked_child_leaves_its_parent_alone)
 PLX_TEST(memory_of_a_function_that_has_returned_is_not_touched)
 {
 	assert_int_equal(receive_from(exit_with_a_socket_on_the_stack), 0);
+	assert_int_equal(receive_from(return_with_a_context_on_the_stack), 0);
+	assert_int_equal(receive_from(end_a_thread_with_a_context_on_the_stack), 0);
 }
 
 PLX_TEST_MAIN()
