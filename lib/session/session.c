@@ -218,7 +218,7 @@ static int check_attr(const struct plx_session_attr *attr, struct plx_connector_
 {
 	int rc = link_check_attr(attr ? &attr->link : NULL, &out->link);
 
-	if (rc)
+	if (rc || !attr)
 		return rc;
 	out->reconnect_min_ns = attr->reconnect_min_ns;
 	out->reconnect_max_ns = attr->reconnect_max_ns;

@@ -16,14 +16,12 @@ static void stop_calling(struct netio_signal **called)
 		plx_signal_fire(&signal->fired);
 }
 
-static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
+static void call(void *arg, uint64_t fires)
 {
 	struct netio_signal *signal = arg;
 	const struct netio_eventloop *evloop = signal->evloop;
 	struct netio_signal *called PLX_CLEANUP(stop_calling) = signal;
 
-	if (evloop->quiet)
-		return;
 	signal->called = &called;
 	signal->backlog += fires - (signal->backlog > 0); /* the fire for a backlog is no call */
 	for (unsigned i = 0; i < CALLS_TURN_MAX && called && signal->backlog > 0; i++) {
@@ -34,6 +32,14 @@ static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 		if (signal->cb)
 			signal->cb(signal->data);
 	}
+}
+
+static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
+{
+	const struct netio_signal *signal = arg;
+
+	if (!signal->evloop->quiet)
+		call(arg, fires);
 }
 
 int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal)

@@ -29,8 +29,8 @@ static bool has_key;
 static void find_stack(void)
 {
 	pthread_attr_t attr;
-	size_t size_bytes;
-	void *start;
+	size_t size_bytes = 0;
+	void *start = NULL;
 
 	stack = stack_end = (char *)&stack; /* if nothing is known */
 	if (pthread_getattr_np(pthread_self(), &attr) != 0)
