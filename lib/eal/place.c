@@ -194,7 +194,7 @@ static int place_anywhere(const struct plx_topo *topo, struct plx_lcore_map *map
 		return rc;
 	map_out->places[0].cpus = *allowed;
 	snprintf(claims->why, sizeof(claims->why),
-		 "this run is short and sleeps, so its lcore may use any CPU and claims none");
+		 "the program lets its lcore use any CPU, so it claims none");
 	return 0;
 }
 

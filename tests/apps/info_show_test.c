@@ -203,8 +203,7 @@ PLX_TEST(prints_every_section)
 		"claimed         1 by plx-ping (pid 99)\n",
 		"\n                  1 by plx-echo (pid 41) too",
 		"\n                  1 by plx-perf (pid 42) too",
-		"\n                  2 by a process of another user, in another network "
-		"namespace\n",
+		" 2 by a process of another user, in another network namespace\n",
 		"64 free",
 		"driver tcp      uses 'net'",
 		"driver shm      uses 'plx_shm' on plx_shm\n",
