@@ -496,7 +496,7 @@ TEST(a_message_too_long_to_copy_is_refused_locally)
 	head[1].iov_base = calloc(1, PLX_SEND_COPY_MAX + 1);
 	head[1].iov_len = PLX_SEND_COPY_MAX;
 	/* Over RDMA the first one may be under way until its completion has come. */
-	wait_doing(plx_link_sendv(client.link, head, 2) == 0, pump());
+	wait_doing(plx_link_sendv(client.link, head, 2) == 0, pump_ms(1));
 	assert_true(pump_until(&server.messages, 2, 10000));
 	head[1].iov_len++;
 	assert_int_equal(plx_link_sendv(client.link, head, 2), -EMSGSIZE);
