@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of the program as lcores. A thread that leaves parks its lcore: loop, lanes and what
- * other libraries have on that lcore stay, so that nobody who sends to it or counts it needs to
- * know. The next thread continues with it once every buffer of its pools is back. An lcore without
- * a thread runs nothing, as a worker that nobody has launched. */
+/* Threads of the program as lcores. A thread that leaves parks its lcore: its loop, lanes and the
+ * state of libraries on it stay. So threads that send to it or count it need not know that it has
+ * left. The next thread continues with it once every buffer of its pools was returned. An lcore
+ * without a thread runs nothing, as a worker before its launch. */
 #include "lcore_priv.h"
 #include "mem_internal.h"
 
@@ -13,6 +13,8 @@
 
 /* Which threads are lcores; also taken by plx_lcores_init and _fini. */
 pthread_mutex_t lcore_set_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool adopting; /* under the lock; false while the lcores end */
 
 static struct lcore_leave_hook *hooks;
 
@@ -98,7 +100,7 @@ static int adopt_any(void)
 	if (!plx_lcore_count())
 		return plx_fail(ENOENT,
 				"plx_lcore_adopt: Pollux is not up; call plx_eal_init first");
-	if (!lcore_may_adopt())
+	if (!adopting)
 		return plx_fail(ESHUTDOWN, "plx_lcore_adopt: the lcores are being ended");
 	id = choose(true);
 	if (id != PLX_LCORE_NONE && adopt(id) == 0)
@@ -165,5 +167,45 @@ int plx_lcore_leave(void)
 	pthread_mutex_lock(&lcore_set_lock);
 	lcore_leave(lcore);
 	pthread_mutex_unlock(&lcore_set_lock);
+	return 0;
+}
+
+/* While the lcores end, or the main one acts for another ------------------------------------- */
+
+bool lcore_hold_idle(uint32_t id)
+{
+	if (plx_lcore_id() != plx_lcore_main())
+		return false;
+	pthread_mutex_lock(&lcore_set_lock);
+	if (plx_lcore_state(id) != PLX_LCORE_RUNNING)
+		return true;
+	pthread_mutex_unlock(&lcore_set_lock);
+	return false;
+}
+
+void lcore_release_idle(void)
+{
+	pthread_mutex_unlock(&lcore_set_lock);
+}
+
+void lcore_allow_adopting(bool allow)
+{
+	pthread_mutex_lock(&lcore_set_lock);
+	adopting = allow;
+	pthread_mutex_unlock(&lcore_set_lock);
+}
+
+int lcore_wait_adopted(const char *what, uint64_t timeout_ns)
+{
+	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
+
+	PLX_LCORE_FOREACH (id) {
+		if (id != plx_lcore_main() && id != plx_lcore_id() && !plx_lcore_is_worker(id) &&
+		    lcore_wait_idle(lcore_get(id), deadline_ns))
+			return plx_fail(ETIMEDOUT,
+					"%s: %s is still a thread of the program: it must call "
+					"plx_lcore_leave, or netio_fini, first",
+					what, lcore_text(lcore_get(id)));
+	}
 	return 0;
 }

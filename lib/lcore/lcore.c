@@ -16,9 +16,6 @@ static struct lcore lcores[PLX_LCORE_MAX];
 static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
-/* Under the lock. False while the lcores end: no thread is adopted. */
-static bool adopting;
-
 /* Written before there are other lcores. */
 const struct plx_topo *lcore_topo;
 struct plx_cpuset lcore_old_cpus;
@@ -341,7 +338,6 @@ static int init(const struct plx_lcore_conf *conf)
 	err = plx_topo_pinned(lcore_topo, &lcore_old_cpus);
 	if (err)
 		return err;
-	adopting = true;
 	lcores[id].old_cpus = lcore_old_cpus;
 	lcores[id].slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
 	for (uint32_t i = 0; i < conf->map->count; i++) {
@@ -388,6 +384,8 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	pthread_mutex_lock(&lcore_set_lock);
 	rc = init(conf);
 	pthread_mutex_unlock(&lcore_set_lock);
+	if (rc == 0)
+		lcore_allow_adopting(true);
 	return rc;
 }
 
@@ -407,49 +405,6 @@ static int wait_workers(uint64_t timeout_ns)
 			"%s did not come back within %.3f s of plx_stop: the function launched "
 			"there must return when its loop does, or when plx_stopping() is true",
 			late, (double)timeout_ns / 1e9);
-}
-
-bool lcore_may_adopt(void)
-{
-	return adopting;
-}
-
-bool lcore_hold_idle(uint32_t id)
-{
-	if (plx_lcore_id() != plx_lcore_main())
-		return false;
-	pthread_mutex_lock(&lcore_set_lock);
-	if (plx_lcore_state(id) != PLX_LCORE_RUNNING)
-		return true;
-	pthread_mutex_unlock(&lcore_set_lock);
-	return false;
-}
-
-void lcore_release_idle(void)
-{
-	pthread_mutex_unlock(&lcore_set_lock);
-}
-
-void lcore_allow_adopting(bool allow)
-{
-	pthread_mutex_lock(&lcore_set_lock);
-	adopting = allow;
-	pthread_mutex_unlock(&lcore_set_lock);
-}
-
-int lcore_wait_adopted(const char *what, uint64_t timeout_ns)
-{
-	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
-
-	PLX_LCORE_FOREACH (id) {
-		if (id != plx_lcore_main() && id != plx_lcore_id() && !plx_lcore_is_worker(id) &&
-		    lcore_wait_idle(&lcores[id], deadline_ns))
-			return plx_fail(ETIMEDOUT,
-					"%s: %s is still a thread of the program: it must call "
-					"plx_lcore_leave, or netio_fini, first",
-					what, lcore_text(&lcores[id]));
-	}
-	return 0;
 }
 
 int plx_check_may_end(const char *what)

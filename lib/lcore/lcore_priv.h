@@ -53,8 +53,6 @@ extern uint32_t lcore_lane_slots;
 extern struct plx_idle_conf lcore_adopted_idle;
 /* Guards which threads are lcores. */
 extern pthread_mutex_t lcore_set_lock;
-/* Under the lock. */
-bool lcore_may_adopt(void);
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
 struct loop *lcore_loop(uint32_t id);
