@@ -229,7 +229,7 @@ struct netio_unbuffered_publish_socket {
 	void (*cb_buffers_available)(struct netio_unbuffered_publish_socket *socket);
 	/** The library is done with the message published with that key. Once per message that was
 	 * finally OK or given up, in any order. status:
-	 * 0: it went to all.
+	 * 0: it went to all, or a copy waits for a slow one.
 	 * -ECANCELED: it was given up.
 	 * -ETIMEDOUT: a provider did not return it and may still read it; never change or free it.
 	 * Another -errno: a subscriber's connection ended; all others have it. */
@@ -249,8 +249,9 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
 
 /** Publish a message without copying it. It must not change until cb_msg_published returns *key.
  * (Subscriptions with buffered delivery get a copy if the pages hold it and PLX_SEND_COPY_MAX
- * permits it; otherwise it leaves at once.) *key is only read and may be reused on return; with
- * NETIO_REENTRY it must be the same.
+ * permits it; otherwise it leaves at once. So do slow subscribers: under POLICY_BLOCK of messages
+ * up to 1 KiB, in two pages, so at least 128 messages of 64 bytes find room.) *key is only read
+ * and may be reused on return; with NETIO_REENTRY it must be the same.
  * Return:
  * NETIO_STATUS_OK: each subscriber's transport has it, or will have it.
  * NETIO_STATUS_AGAIN: no subscriber had room. Nothing was taken and no callback follows. Publish

@@ -137,7 +137,7 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	pages.page_count = pages.page_count ?: PAGE_COUNT_DEFAULT;
 	rc = connection_check_attr(&pages.connect, &checked) ?: outbox_check_attr(&pages);
 	outbox_init(&sender->outbox, &pages, &outbox_owner);
-	rc = netio_logged(rc ?: outbox_make_pages(&sender->outbox));
+	rc = netio_logged(rc ?: outbox_make_pages(&sender->outbox, pages.page_count));
 	if (rc)
 		on_free(&sender->connection.session);
 	else

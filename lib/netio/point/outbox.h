@@ -104,7 +104,8 @@ struct outbox {
 	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: they miss nothing */
 	uint64_t flush_ns;       /* when the page is sent at the latest */
 	struct plx_timer timer;
-	struct plx_pool *pool;
+	struct plx_pool *pools[2];       /* of the first pages, and of the others */
+	uint32_t made;                   /* pages, in both */
 	struct netio_buffered_attr attr; /* all but its connect */
 	const struct outbox_owner *owner;
 	LIST_ENTRY(outbox) all; /* of this lcore */
@@ -149,8 +150,14 @@ int outbox_check_attr(struct netio_buffered_attr *attr);
 /* outbox: aligned to a cache line; attr: checked. Does not allocate pages. */
 void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner);
-/* Allocate the pages if needed. Return: 0; -ENOMEM. */
-int outbox_make_pages(struct outbox *outbox);
+/* An unbuffered socket collects messages up to this length in two pages while its link has no room:
+ * one fills while another one is under way. */
+#define OUTBOX_COLLECT_MAX   1024
+#define OUTBOX_COLLECT_PAGES 2
+
+/* Allocate more pages, up to `count`: attr.page_count, or before that OUTBOX_COLLECT_PAGES.
+ * Return: 0, also if there are as many; -ENOMEM. */
+int outbox_make_pages(struct outbox *outbox, uint32_t count);
 /* Free all pages, after they have returned. */
 void outbox_fini(struct outbox *outbox);
 /* The link is open; its peer accepts messages up to message_max. */
@@ -306,7 +313,7 @@ static inline bool outbox_holds(const struct outbox *outbox, const struct messag
 		       outbox->count;
 }
 
-/* A message that cannot wait finds no room, and the policy is not BLOCK. Return: OUTBOX_MISSED. */
+/* A message that cannot wait finds no room. Return: OUTBOX_MISSED; under BLOCK, AGAIN. */
 int outbox_refuse(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);
 

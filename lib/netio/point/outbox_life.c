@@ -52,20 +52,22 @@ void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 	LIST_INSERT_HEAD(&outboxes[plx_lcore_id()], outbox, all);
 }
 
-int outbox_make_pages(struct outbox *outbox)
+int outbox_make_pages(struct outbox *outbox, uint32_t count)
 {
-	uint32_t count = outbox->attr.page_count;
+	struct plx_pool **pool = &outbox->pools[outbox->made > 0];
 	uint32_t bytes = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	int rc;
 
-	if (outbox->pool)
+	if (outbox->made >= count)
 		return 0;
-	rc = message_make_pool("netio pages", count, bytes, &outbox->pool);
+	count -= outbox->made;
+	rc = message_make_pool("netio pages", count, bytes, pool);
 	if (rc)
 		return rc;
-	outbox->count = count;
-	while (outbox->free_count < count)
-		outbox_free_page(outbox, plx_buf_get(outbox->pool));
+	outbox->made += count;
+	outbox->count += count;
+	while (count--)
+		outbox_free_page(outbox, plx_buf_get(*pool));
 	return 0;
 }
 
@@ -96,7 +98,8 @@ void outbox_fini(struct outbox *outbox)
 	plx_timer_stop(&outbox->timer);
 	LIST_REMOVE(outbox, all);
 	plx_buf_unref(outbox->free);
-	plx_pool_destroy(outbox->pool);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(outbox->pools); i++)
+		plx_pool_destroy(outbox->pools[i]);
 }
 
 /* A page must be a message that the peer's link accepts. */

@@ -188,6 +188,8 @@ void outbox_count_policy(struct outbox *outbox, enum netio_policy policy, int st
 int outbox_refuse(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message)
 {
+	if (terms->policy == NETIO_POLICY_BLOCK)
+		return NETIO_STATUS_AGAIN;
 	return terms->policy == NETIO_POLICY_DISCONNECT ? disconnect(outbox, terms, message)
 							: drop_new(outbox, terms, message);
 }

@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-#define COLLECT_MAX 1024 /* bytes of a message */
-#define PAGE_BYTES  8192
-#define PAGE_COUNT  2 /* one fills while another one is under way */
+#define PAGE_BYTES 8192
 
 struct unbuffered {
 	struct sender sender; /* first */
@@ -40,8 +38,8 @@ static PLX_NOINLINE int collect(struct unbuffered *unbuffered, const struct mess
 	struct outbox *outbox = &unbuffered->sender.outbox;
 	int rc;
 
-	if (message->length > COLLECT_MAX || message->length > outbox->message_max ||
-	    outbox_make_pages(outbox) != 0)
+	if (message->length > OUTBOX_COLLECT_MAX || message->length > outbox->message_max ||
+	    outbox_make_pages(outbox, OUTBOX_COLLECT_PAGES) != 0)
 		return again(unbuffered);
 	rc = outbox_put(outbox, message);
 	outbox_flush_when_writable(outbox);
@@ -165,7 +163,7 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 {
 	static const struct netio_buffered_attr pages = {
 		.page_bytes = PAGE_BYTES,
-		.page_count = PAGE_COUNT,
+		.page_count = OUTBOX_COLLECT_PAGES,
 		.watermark_bytes = PAGE_BYTES,
 		.timeout_ns = PLX_NEVER,
 	};

@@ -133,6 +133,19 @@ static int finish_reference(struct netio_publish_core *core, const struct outgoi
 
 /* One message --------------------------------------------------------------------------------- */
 
+/* Whether a message that finds no room by reference waits in pages. Under BLOCK only a short one
+ * does: its copy costs less than the receive buffer that it would take. */
+static bool may_wait(const struct match *match, const struct message *message)
+{
+	struct outbox *outbox = &match->subscriber->outbox;
+
+	if (match->terms.policy == NETIO_POLICY_BLOCK &&
+	    (message->length > OUTBOX_COLLECT_MAX ||
+	     outbox_make_pages(outbox, OUTBOX_COLLECT_PAGES) != 0))
+		return false;
+	return outbox_holds(outbox, message);
+}
+
 static int send_to(const struct match *match, const struct outgoing *outgoing)
 {
 	struct subscriber *subscriber = match->subscriber;
@@ -146,10 +159,9 @@ static int send_to(const struct match *match, const struct outgoing *outgoing)
 	if (outgoing->publication &&
 	    (match->terms.at_once || plx_unlikely(!outbox_holds(outbox, &outgoing->message)))) {
 		rc = publication_send(outgoing->publication, outbox);
-		if (plx_likely(rc != NETIO_STATUS_AGAIN) ||
-		    match->terms.policy == NETIO_POLICY_BLOCK)
+		if (plx_likely(rc != NETIO_STATUS_AGAIN))
 			return rc;
-		if (!outbox_holds(outbox, &outgoing->message))
+		if (!may_wait(match, &outgoing->message))
 			return outbox_refuse(outbox, &match->terms, &outgoing->message);
 	}
 	return outbox_submit(outbox, &match->terms, &outgoing->message);

@@ -123,7 +123,8 @@ static void on_writable(struct accepted *accepted)
 	requests_resume(subscriber);
 	if (accepted->session.link)
 		outbox_writable(&subscriber->outbox);
-	if (core->unbuffered) {
+	/* While pages wait, the link has no room, and this runs again. */
+	if (core->unbuffered && subscriber->outbox.waiting_count == 0) {
 		block_end(subscriber);
 		publish_report_room(core);
 	} else if (accepted->session.link) {

@@ -153,14 +153,16 @@ static enum wire_status enter(struct subscription *subscription)
 	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	const struct outbox_terms *terms = &subscription->terms;
-	bool needs_pages = !terms->at_once || core->buffered || terms->policy != NETIO_POLICY_BLOCK;
+	bool needs_all_pages = !terms->at_once || core->buffered ||
+			       terms->policy != NETIO_POLICY_BLOCK;
 	int rc = -ENOMEM;
 
 	if (core->attr.refuse_block && terms->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
 	/* Messages sent at once need pages when the link is full. By reference with the block
-	 * policy, the publisher waits instead. */
-	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
+	 * policy, only short ones do, in few pages. */
+	if (needs_all_pages &&
+	    outbox_make_pages(&subscriber->outbox, core->outbox_attr.page_count) != 0)
 		return WIRE_NO_MEMORY;
 	if (tsearch(subscription, &subscriber->by_id, compare_ids) &&
 	    tsearch(subscription, &subscriber->by_what, compare_whats))
