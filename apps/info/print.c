@@ -68,14 +68,16 @@ static void print_host(const struct info_kernel *kernel, FILE *out)
 	     kernel->clocksource[0] ? kernel->clocksource : "unknown", kernel->clocksources);
 }
 
+#define TAKES_TURNS " too: they take turns"
+
 static void print_sharers(const struct info_cpus *cpus, unsigned cpu, FILE *out)
 {
 	for (unsigned i = 0; i < cpus->sharer_count; i++) {
 		const struct info_sharer *sharer = &cpus->sharers[i];
 
 		if (sharer->cpu == cpu)
-			fact(out, "", "%u by %s (pid %d) too: they take turns", cpu,
-			     sharer->command, (int)sharer->pid);
+			fact(out, "", "%u by %s (pid %d)" TAKES_TURNS, cpu, sharer->command,
+			     (int)sharer->pid);
 	}
 }
 
@@ -86,14 +88,16 @@ static void print_claims(const struct info_cpus *cpus, FILE *out)
 	for (unsigned i = 0; i < cpus->claim_count; i++) {
 		const struct info_claim *claim = &cpus->claims[i];
 		const char *where = claim->elsewhere ? ", in another network namespace" : "";
+		const char *turns = i && claim[-1].cpu == claim->cpu ? TAKES_TURNS : "";
 
 		if (claim->pid)
-			fact(out, i ? "" : "claimed", "%u by %s (pid %d)%s", claim->cpu,
-			     claim->command, (int)claim->pid, where);
+			fact(out, i ? "" : "claimed", "%u by %s (pid %d)%s%s", claim->cpu,
+			     claim->command, (int)claim->pid, where, turns);
 		else
-			fact(out, i ? "" : "claimed", "%u by a process of another user%s",
-			     claim->cpu, where);
-		print_sharers(cpus, claim->cpu, out);
+			fact(out, i ? "" : "claimed", "%u by a process of another user%s%s",
+			     claim->cpu, where, turns);
+		if (i + 1 == cpus->claim_count || claim[1].cpu != claim->cpu)
+			print_sharers(cpus, claim->cpu, out);
 	}
 	if (cpus->claims_hidden)
 		fact(out, "", "those of other containers are hidden; lcores look from CPU %u on",

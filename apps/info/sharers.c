@@ -51,14 +51,13 @@ static bool read_affinity(const char *root, pid_t pid, pid_t tid, struct plx_cpu
 	return info_parse_cpulist(list, out);
 }
 
-/* The index of a CPU's claim; claim_count if none. */
-static unsigned find_claim(const struct info_cpus *cpus, unsigned cpu)
+/* Whether a process has claimed the CPU, in any network namespace; pid 0: any process. */
+static bool is_claimed(const struct info_cpus *cpus, unsigned cpu, pid_t pid)
 {
-	unsigned i = 0;
-
-	while (i < cpus->claim_count && cpus->claims[i].cpu != cpu)
-		i++;
-	return i;
+	for (unsigned i = 0; i < cpus->claim_count; i++)
+		if (cpus->claims[i].cpu == cpu && (pid == 0 || cpus->claims[i].pid == pid))
+			return true;
+	return false;
 }
 
 /* All CPUs of an lcore are claimed, by its process or earlier by another. A thread that may run
@@ -68,7 +67,7 @@ static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpu
 	if (plx_cpuset_count(affinity) > 1 && plx_cpuset_equal(affinity, &cpus->allowed))
 		return false;
 	PLX_CPUSET_FOREACH (cpu, affinity)
-		if (find_claim(cpus, cpu) == cpus->claim_count)
+		if (!is_claimed(cpus, cpu, 0))
 			return false;
 	return true;
 }
@@ -93,8 +92,7 @@ static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct inf
 
 static void note_sharer(const char *root, pid_t pid, unsigned cpu, struct info_cpus *cpus)
 {
-	if (cpus->claims[find_claim(cpus, cpu)].pid == pid ||
-	    cpus->sharer_count == INFO_SHARERS_MAX)
+	if (is_claimed(cpus, cpu, pid) || cpus->sharer_count == INFO_SHARERS_MAX)
 		return;
 	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
 	*sharer = (struct info_sharer){.cpu = cpu, .pid = pid};

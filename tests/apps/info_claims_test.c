@@ -95,6 +95,13 @@ MADE_UP_TEST(names_all_processes_that_share_a_claimed_cpu)
 		snprintf(target, sizeof(target), "socket:[%u]", 77 + i);
 		assert_int_equal(symlink(target, path), 0);
 	}
+	/* One that claimed it in another network namespace is a holder, too. */
+	put("/proc/5000008/net/unix",
+	    "head\n0: 00000002 00000000 00010000 0001 01 79 @pollux/cpu/1\n");
+	put_thread(5000008, 5000008, "container", "1", MAPS_POLLUX);
+	put("/proc/5000008/fd/0", "");
+	snprintf(path, sizeof(path), "%s/proc/5000008/fd/5", root);
+	assert_int_equal(symlink("socket:[79]", path), 0);
 	put_thread(5000003, 5000003, "late", "1", MAPS_POLLUX);
 	put_thread(5000002, 5000002, "early", "1", MAPS_POLLUX);
 	put_thread(5000002, 5000009, "plx-lcore-4", "2", MAPS_POLLUX);
@@ -108,7 +115,7 @@ MADE_UP_TEST(names_all_processes_that_share_a_claimed_cpu)
 		unsigned cpu, pid;
 		const char *command;
 	} wanted[] = {{1, 5000002, "early"}, {1, 5000003, "late"}, {2, 5000002, "early"}};
-	assert_int_equal(cpus->claim_count, 2);
+	assert_int_equal(cpus->claim_count, 3);
 	assert_int_equal(cpus->sharer_count, PLX_ARRAY_LEN(wanted));
 	for (size_t i = 0; i < PLX_ARRAY_LEN(wanted); i++) {
 		assert_int_equal(cpus->sharers[i].cpu, wanted[i].cpu);
