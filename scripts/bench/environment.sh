@@ -3,9 +3,26 @@
 # Host properties needed to interpret its figures. Sourced by bench.sh.
 # shellcheck disable=SC2154
 
-libfabric_version()
+# library_version NAME: of pkg-config.
+library_version()
 {
-	pkg-config --modversion libfabric 2>/dev/null || echo unknown
+	pkg-config --modversion "$1" 2>/dev/null || echo unknown
+}
+
+ucx_version()
+{
+	local version
+
+	version=$(ucx_info -v 2>/dev/null | grep -oEm 1 '[0-9]+\.[0-9]+\.[0-9]+')
+	echo "${version:-unknown}"
+}
+
+system()
+{
+	local name
+
+	name=$(sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' /etc/os-release 2>/dev/null)
+	echo "${name:-unknown}"
 }
 
 libfabric_providers()
@@ -76,7 +93,11 @@ environment_end()
 		--arg governor "$governor" \
 		--arg clocksource "$(first_line /sys/devices/system/clocksource/clocksource0/current_clocksource)" \
 		--arg isolated_cpus "$(first_line /sys/devices/system/cpu/isolated none)" \
-		--arg libfabric_version "$(libfabric_version)" \
+		--arg system "$(system)" \
+		--arg compiler "$("${CC:-cc}" --version 2>/dev/null | head -n 1)" \
+		--arg libfabric_version "$(library_version libfabric)" \
+		--arg ucx_version "$(ucx_version)" \
+		--arg zmq_version "$(library_version libzmq)" \
 		--arg libfabric_providers "$(libfabric_providers)" \
 		--arg load_before "$load_before" \
 		--arg load_after "$(cut -d' ' -f1-3 /proc/loadavg)" \

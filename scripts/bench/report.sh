@@ -66,6 +66,7 @@ print_end()
 
 write_report()
 {
+	jq -r -L "$here" -f "$here/markdown.jq" "$out/summary.json" >"$out/report.md" || return
 	{
 		cat "$here/report-head.html"
 		jq -r -L "$here" --arg which top -f "$here/report.jq" "$out/summary.json"

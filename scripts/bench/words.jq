@@ -26,7 +26,10 @@ def row_label: {
 	"raw-tcp": "plain sockets", "raw-tcp-event": "plain sockets, asleep", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",
 	"raw-fi-plxshm": "libfabric over plx_shm", "raw-fi-plxshm-event": "libfabric over plx_shm, asleep",
 	"raw-fi-plxshm-cma": "libfabric over plx_shm, CMA", "raw-fi-shm-nocma": "libfabric, shared memory, no CMA",
-	"raw-zmq": "ZeroMQ, TCP, asleep", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP", "ucx-tcp-am": "UCX, TCP, active messages",
+	"raw-zmq": "ZeroMQ, TCP, asleep", "zmq-push-pull": "ZeroMQ, TCP", "zmq-in-place": "ZeroMQ, TCP, without a copy",
+	"buffered-tcp": "NetIO buffered, TCP", "buffered-shm": "NetIO buffered, shared memory",
+	"unbuffered-tcp": "NetIO unbuffered, TCP", "unbuffered-shm": "NetIO unbuffered, shared memory",
+	"reference-tcp": "NetIO by reference, TCP", "ucx-shm": "UCX, shared memory", "ucx-tcp": "UCX, TCP", "ucx-tcp-am": "UCX, TCP, active messages",
 	"bare": "a bare cache line", "raw-eventfd": "eventfd, asleep"
 }[.] // .;
 

@@ -343,6 +343,12 @@ report=$(jq '.environment += {date: "d", cpu_model: "c", server_cpu: 0, client_c
 in_words "$(<"$here/report.jq")" '<div class="bar own"><span class="name">Pollux, shared memory</span>' "$report" --arg which top
 in_words "$(<"$here/report.jq")" 'width: 19.6%' "$report" --arg which top
 in_words "$(<"$here/report.jq")" '<td class="missed">missed</td>' "$report" --arg which bottom
+in_words "$(<"$here/markdown.jq")" '| a cache line, there and back | 145 ns (near) and 570 ns (far) |' "$report"
+in_words "$(<"$here/markdown.jq")" '| Pollux, shared memory | 0.66 |  |  |' "$report"
+in_words "$(<"$here/markdown.jq")" '| Pollux, shared memory | 10.4 | 10.3 |' "$report"
+two=$(jq '.parts.rtt.rows |= map(.state = "near") + map(select(.key == "tcp-poll") | .state = "far" | .p50_ns = 18000)' <<<"$report")
+in_words "$(<"$here/markdown.jq")" '| full round trip | p50, CPUs near (145 ns) | p90 | p99 | p50, CPUs far (570 ns) | p90 | p99 |' "$two"
+in_words "$(<"$here/markdown.jq")" '| Pollux, TCP | 15.70 |  |  | 18.00 |  |  |' "$two"
 in_words 'include "words"; [(0.00373691, 24.8904, 0, null) | digits] | tostring' '[0.003737,24.89,0,null]' null
 in_words 'include "words"; [(6, null) | over(4)] | tostring' '[1.5,"n/a"]' null
 printf 'iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n 200,0.145,0.463,0.463,131.9,131.9,2161121,2161121\n' >"$work/ucx"
