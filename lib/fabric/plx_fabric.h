@@ -270,8 +270,8 @@ struct plx_link_attr {
 
 /** Connect to "host:port" ("[::1]:port" for IPv6). Returns at once; on_open or on_close follows.
  * A host name is resolved inside this call, which may block for seconds, unless plx_lookup_start
- * has resolved it. Up to 8 addresses of a name are tried in the resolver's order, each for
- * connect_timeout_ns.
+ * has resolved it. Up to 8 addresses of a name are tried in the resolver's order, each by the
+ * providers that may reach it, each for connect_timeout_ns.
  * Ownership: the library owns the link; the pointer is valid until on_close returns.
  * Thread: an lcore.
  * Return: 0; -EINVAL address or attribute; -ENODEV provider not on this host; -ENOENT not an
