@@ -226,6 +226,9 @@ int plx_hist_write_hgrm(const struct plx_hist *hist, FILE *file, double unit)
 		plx_hist_stddev(hist) / unit);
 	fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
 		(double)hist->max / unit, hist->count);
+	if (hist->overflow) /* not in HdrHistogram, which refuses such values; readers skip it */
+		fprintf(file, "#[Above   = %12.3f, Overflow count = %12" PRIu64 "]\n",
+			(double)hist->highest / unit, hist->overflow);
 	/* HdrHistogram counts doublings of the linear range that reach the highest value. */
 	fprintf(file, "#[Buckets = %12u, SubBuckets     = %12llu]\n",
 		bucket_shift(hist, hist->bucket_count - 1) + 1, 1ull << hist->sub_bits);

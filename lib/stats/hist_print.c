@@ -2,6 +2,7 @@
 /* Print histograms to a terminal: one line of percentiles, and bars. */
 #include "plx_stats.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -163,6 +164,18 @@ static unsigned terminal_width(FILE *file, unsigned asked)
 	return asked < COLUMNS_LEAST ? COLUMNS_LEAST : asked;
 }
 
+static void print_overflow(const struct plx_hist *hist, FILE *file, double unit)
+{
+	bool one = hist->overflow == 1;
+	char highest[PLX_HIST_TEXT_BYTES];
+
+	if (hist->overflow)
+		fprintf(file,
+			"%" PRIu64 " value%s above %s (the histogram's range) %s as the maximum\n",
+			hist->overflow, one ? "" : "s",
+			format((double)hist->highest, unit, highest), one ? "counts" : "count");
+}
+
 void plx_hist_print_bars(const struct plx_hist *hist, FILE *file, const char *title, double unit,
 			 unsigned columns)
 {
@@ -189,6 +202,7 @@ void plx_hist_print_bars(const struct plx_hist *hist, FILE *file, const char *ti
 		print_bar(file, row->count, greatest, room);
 		fputc('\n', file);
 	}
+	print_overflow(hist, file, unit);
 }
 
 void plx_hist_print(const struct plx_hist *hist, FILE *file, const char *title, double unit,

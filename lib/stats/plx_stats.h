@@ -16,14 +16,14 @@ PLX_BEGIN_DECLS
  * Layout after HdrHistogram (Gil Tene, hdrhistogram.org): 2^(sub_bits) linear buckets up to
  * 2^sub_bits, then half as many for each further power of two. */
 struct plx_hist {
-	uint64_t count;      /**< recorded values */
-	uint64_t min;        /**< smallest value; UINT64_MAX while empty */
-	uint64_t max;        /**< largest value, exact even above `highest` */
-	uint64_t overflow;   /**< values above `highest`, counted in the last bucket */
-	double sum;          /**< of the exact values, for the mean */
-	uint64_t highest;    /**< largest value that keeps its digits */
-	unsigned sub_bits;   /**< log2 of the number of linear buckets */
-	unsigned digits;     /**< significant digits kept: 1 to 4 */
+	uint64_t count;    /**< recorded values */
+	uint64_t min;      /**< smallest value; UINT64_MAX while empty */
+	uint64_t max;      /**< largest value, exact even above `highest` */
+	uint64_t overflow; /**< values above `highest`, in the last bucket: see plx_hist_quantile */
+	double sum;        /**< of the exact values, for the mean */
+	uint64_t highest;  /**< largest value that keeps its digits */
+	unsigned sub_bits; /**< log2 of the number of linear buckets */
+	unsigned digits;   /**< significant digits kept: 1 to 4 */
 	size_t bucket_count; /**< number of buckets */
 	uint64_t *buckets;
 };
@@ -74,7 +74,8 @@ uint64_t plx_hist_bucket_high(const struct plx_hist *hist, size_t index);
 /** Smallest value of bucket `index`. */
 uint64_t plx_hist_bucket_low(const struct plx_hist *hist, size_t index);
 
-/** Smallest value that `fraction` (0 to 1) of all values do not exceed, at most max; 0: empty. */
+/** Smallest value that `fraction` (0 to 1) of all values do not exceed, at most max; 0: empty. A
+ * value above `highest` counts as max, so a quantile among such values is max. */
 uint64_t plx_hist_quantile(const struct plx_hist *hist, double fraction);
 
 /** Whether there are enough values for that quantile: at least 10 above it, so 1 000 for p99 and
@@ -92,12 +93,14 @@ int plx_hist_add(struct plx_hist *to, const struct plx_hist *from);
 
 /** Write a percentile table for HdrHistogram's plotters (.hgrm: Value, Percentile, TotalCount,
  * 1/(1-Percentile), and the #[Mean ...] footer). Values are divided by `unit`: 1000 writes
- * microseconds if ns were recorded.
+ * microseconds if ns were recorded; plx_hist_write_csv does not divide. The footer counts the
+ * values above `highest`, if any: #[Above = ..., Overflow count = ...]. An empty histogram has only
+ * header and footer.
  * Return: 0; -EIO. */
 int plx_hist_write_hgrm(const struct plx_hist *hist, FILE *file, double unit);
 
-/** Write a header and "low,high,count" for every bucket that is not empty, in the unit of the
- * values.
+/** Write a header and "low,high,count" for every bucket that is not empty, in the unit that was
+ * recorded: ns if ns were recorded, also if the .hgrm file of the same histogram has microseconds.
  * Return: 0; -EIO. */
 int plx_hist_write_csv(const struct plx_hist *hist, FILE *file);
 
@@ -124,7 +127,8 @@ void plx_hist_print_quantiles(const struct plx_hist *hist, FILE *file, const cha
 			      double unit);
 
 /** Print a bar for each range of values: up to 14 from the minimum to p99, and up to 8 from there
- * to the maximum. A dot is a value or more, too few for a mark. Prints nothing while empty.
+ * to the maximum. A dot is a value or more, too few for a mark. If there are values above
+ * `highest`, a last line counts them. Prints nothing while empty.
  * columns: width of the lines, at least 48; 0: that of the terminal, or 80. */
 void plx_hist_print_bars(const struct plx_hist *hist, FILE *file, const char *title, double unit,
 			 unsigned columns);

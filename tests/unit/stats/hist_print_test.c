@@ -117,6 +117,20 @@ TEST(rows_count_every_value_once)
 	assert_has(text, "  0.002% |.\n");
 }
 
+TEST(values_above_the_range_are_counted_in_the_last_line)
+{
+	fill(1000);
+	assert_null(strstr(printed(1000, 80), "range"));
+	plx_hist_record(&hist, PLX_NS_PER_S); /* the histogram's highest is in its range */
+	assert_null(strstr(printed(1000, 80), "range"));
+	plx_hist_record(&hist, PLX_NS_PER_S + 1);
+	assert_has(printed(1000, 80), "|.\n1 value above 1000000 (the histogram's range) counts as "
+				      "the maximum\n");
+	plx_hist_record(&hist, 5 * PLX_NS_PER_S);
+	assert_has(printed(1000000, 80),
+		   "|.\n2 values above 1000 (the histogram's range) count as the maximum\n");
+}
+
 TEST(equal_values_share_one_row)
 {
 	for (int i = 0; i < 100; i++)

@@ -100,6 +100,19 @@ TEST(no_value_above_the_maximum_is_shown)
 	free(text);
 }
 
+TEST(values_above_the_range_are_counted_in_the_footer)
+{
+	make(1000000);
+	plx_hist_record(&hist, 1000000);
+	char *text = written_hgrm(1000);
+	assert_null(strstr(text, "Overflow"));
+	free(text);
+	plx_hist_record(&hist, 1000001);
+	plx_hist_record(&hist, 7000000);
+	expect_in_hgrm(1000,
+		       "]\n#[Above   =     1000.000, Overflow count =            2]\n#[Buckets");
+}
+
 TEST(an_empty_histogram_has_only_header_and_footer)
 {
 	make(1000);
