@@ -69,7 +69,7 @@ static int write_file(const struct plx_hist *hist, const char *name, const char 
 	rc = ending[0] == 'h' ? plx_hist_write_hgrm(hist, file, PLX_NS_PER_US)
 			      : plx_hist_write_csv(hist, file);
 	fclose(file);
-	return rc;
+	return rc ? plx_fail_in(rc, "%s: ", path) : 0;
 }
 
 int main(int argc, char **argv)

@@ -157,6 +157,11 @@ run histogram histogram 1 1 "$temp/none/sort"
 check 'histogram reports a file that it cannot write' \
 	"(($? == 1)) && grep -q '^histogram: .*sort.hgrm cannot be written: No such file' '$temp/histogram.err'"
 
+ln -s /dev/full "$temp/full.hgrm"
+run histogram histogram 1 1000 "$temp/full"
+check 'and a full disk, with the name of the file' \
+	"(($? == 1)) && grep -qx 'histogram: .*/full.hgrm: cannot write .*: No space left on device' '$temp/histogram.err'"
+
 # Over NetIO.
 run hello netio_hello
 check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, CPU [0-9]+' '$temp/hello'"
