@@ -162,6 +162,35 @@ run histogram histogram 1 1000 "$temp/full"
 check 'and a full disk, with the name of the file' \
 	"(($? == 1)) && grep -qx 'histogram: .*/full.hgrm: cannot write .*: No space left on device' '$temp/histogram.err'"
 
+# The guide's command compares the files of two runs.
+if command -v gnuplot >/dev/null; then
+	cp "$temp/sort.hgrm" "$temp/before.hgrm"
+	run histogram histogram 2000 20000 "$temp/after"
+	compare=$(sed -n '/^    gnuplot -e/,/^$/p' "$PLX_SOURCE_ROOT/doc/guide/histograms.md")
+	run compare env -C "$temp" bash -c "$compare"
+	check "the guide's gnuplot command draws both files" "(($? == 0)) && [[ ! -s '$temp/compare.err' ]] &&
+		grep -q before '$temp/compare.svg' && grep -q after '$temp/compare.svg'"
+fi
+
+# An open loop: a stall of the server delays all requests of that time, and few of those that are sent.
+if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
+	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
+	echo=$pid
+	listening echo
+	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 1000
+	loop=$pid
+	wait_until "grep -q 'open_loop.* connected' '$temp/echo'"
+	sleep 0.2
+	kill -STOP "$echo"
+	sleep 0.4
+	kill -CONT "$echo"
+	ends_well open_loop "$loop"
+	check 'open_loop counts the stall from the intended time' "awk '/^  from intended/ {intended = \$5}
+		/^  from send/ {sent = \$5} END {exit !(intended > 100000 && intended > sent)}' '$temp/loop'"
+	check 'and prints bars' "grep -qE '% \|#+\$' '$temp/loop'"
+	stops_well plx-echo "$echo"
+fi
+
 # Over NetIO.
 run hello netio_hello
 check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, CPU [0-9]+' '$temp/hello'"
