@@ -8,8 +8,12 @@ static struct netio_context ctx; /* on_init gets no argument */
 
 static void on_init(void)
 {
-	printf("the loop runs on lcore %u, CPU %u\n", plx_lcore_id(),
-	       plx_lcore_cpu(plx_lcore_id()));
+	unsigned cpu = plx_lcore_cpu(plx_lcore_id());
+
+	if (cpu < PLX_CPU_MAX)
+		printf("the loop runs on lcore %u, CPU %u\n", plx_lcore_id(), cpu);
+	else
+		printf("the loop runs on lcore %u, on any CPU\n", plx_lcore_id());
 	netio_terminate(&ctx.evloop);
 }
 

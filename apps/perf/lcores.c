@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The default of two lcores: most measurements are between them. */
+/* The lcores: one CPU each. Most measurements are between two. */
 #include "perf.h"
 #include "plx_lcore.h"
 
@@ -38,6 +38,18 @@ bool perf_lcores_chosen(int count, char **words)
 		if (chooses_lcores(words[i]))
 			return true;
 	return false;
+}
+
+int perf_check_pinned(void)
+{
+	PLX_LCORE_FOREACH (id) {
+		if (plx_lcore_cpu(id) == PLX_CPU_MAX)
+			return plx_fail(EINVAL,
+					"lcore %u is not pinned, and the kernel may move it while "
+					"it is measured; give it one CPU with -l",
+					id);
+	}
+	return 0;
 }
 
 int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out)

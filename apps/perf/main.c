@@ -63,7 +63,7 @@ static int run(void)
 		[PERF_POOL] = perf_pool_run,
 		[PERF_HOP] = perf_hop_run,
 	};
-	int rc = modes[perf_conf.mode](&perf_conf);
+	int rc = perf_check_pinned() ?: modes[perf_conf.mode](&perf_conf);
 
 	if (rc == 0)
 		return 0;

@@ -92,6 +92,9 @@ int perf_json_write(const struct perf_conf *conf, json_t *object);
  * are added. p50_ns_out: of the median pair. Return: 0; -errno. */
 int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out);
 
+/** Whether each lcore has a CPU that the results can name. Return: 0; -EINVAL. */
+int perf_check_pinned(void);
+
 /** The second lcore. It is refused if it shares the main lcore's CPU, because spinning on both
  * would measure the kernel's scheduler. Return: 0; -EINVAL. */
 int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out);

@@ -90,6 +90,7 @@ refuses 2 'install libdpdk-dev' ring --compare dpdk
 refuses 2 'two lcores are needed' hop -l "$one"
 refuses 2 'or --on one' ring -l "$one"
 refuses 2 "are both on CPU ${cpus[0]}" ring -l "$one,1@${cpus[0]}"
+((${#cpus[@]} == 1)) || refuses 2 'is not pinned' pool -l "0@($(IFS=, && echo "${cpus[*]}"))"
 # Files are looked at before anything is measured: an hour is not over within the limit of refuses.
 refuses 2 '--json /nonexistent/x: cannot be written: No such file' pool --json /nonexistent/x --rounds 101 --duration 10s
 refuses 2 '--histogram /nonexistent/x: cannot be written: No such file' hop --histogram /nonexistent/x \

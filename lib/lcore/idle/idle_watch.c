@@ -47,6 +47,8 @@ static void found_crowded(struct loop *loop, double share)
 {
 	struct idle_watch *watch = &loop->idle.watch;
 	const char *outcome = outcome_of(&loop->idle);
+	const struct lcore *lcore = lcore_get(plx_lcore_id());
+	bool fixed = plx_cpuset_count(&lcore->cpus) == 1;
 
 	watch->crowded_until_ns = loop->now_ns + CROWDED_NS;
 	if (!loop->idle.crowded)
@@ -55,10 +57,13 @@ static void found_crowded(struct loop *loop, double share)
 		return;
 	watch->told = true;
 	plx_log(&log_idle, PLX_LOG_WARNING,
-		"lcore %u has CPU %u for only %.0f %% of the time that it is awake: another thread "
-		"runs there, a CPU quota ends, a hypervisor takes it, or a callback sleeps%s. "
-		"Let no other thread use its CPU (-l), and let no callback block",
-		plx_lcore_id(), plx_lcore_cpu(plx_lcore_id()), share * 100, outcome);
+		"%s has %s for only %.0f %% of the time that it is awake: %s, a CPU quota ends, a "
+		"hypervisor takes it, or a callback sleeps%s. %s, and let no callback block",
+		lcore_text(lcore), fixed ? "its CPU" : "a CPU", share * 100,
+		fixed ? "another thread runs there" : "more threads run than there are CPUs",
+		outcome,
+		fixed ? "Let no other thread use its CPU (-l)"
+		      : "Run fewer threads, or give it its own CPU (-l)");
 }
 
 /* The CPU time of its thread ---------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "count.h"
 #include "lcores.h"
+#include "log_capture.h"
 
 #include <semaphore.h>
 
@@ -367,6 +368,57 @@ PLX_TEST(init_and_fini_may_be_repeated_a_thousand_times)
 	assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
 	assert_true(plx_cpuset_equal(&before, &after));
 	plx_topo_close(lcores.topo);
+}
+
+/* The warning of an lcore without its CPU ----------------------------------------------------- */
+
+/* Awake, without a CPU. Three checks in a row must see it, 100 ms apart. */
+static int sleep_in_callback(void *arg, uint64_t now_ns)
+{
+	unsigned *calls = arg;
+
+	usleep(10000);
+	if (log_count("callback sleeps") || ++*calls == 2000)
+		plx_loop_quit();
+	return 0;
+}
+
+/* It checks when it falls asleep. */
+static void *run_without_cpu(void *arg)
+{
+	bool adopt = plx_lcore_id() == PLX_LCORE_NONE;
+	unsigned calls = 0;
+	struct plx_poller *poller;
+
+	if (adopt)
+		assert_works(plx_lcore_adopt());
+	assert_works(plx_idle_set(plx_lcore_id(), &event_idle));
+	assert_works(plx_poller_add("sleeper", sleep_in_callback, &calls, &poller));
+	log_capture();
+	assert_works(plx_loop_run());
+	plx_log_set_sink(NULL, NULL);
+	plx_poller_remove(poller);
+	if (adopt)
+		assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+ONE_LCORE(a_warning_names_the_cpu_that_a_pinned_lcore_does_not_have)
+{
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "lcore 0 (CPU %u) has its CPU for only ",
+		 plx_lcore_cpu(0));
+	run_without_cpu(NULL);
+	assert_int_equal(log_count(wanted), 1);
+	assert_int_equal(log_count("another thread runs there"), 1);
+}
+
+ONE_LCORE(a_warning_names_no_cpu_of_an_lcore_that_is_not_pinned)
+{
+	run_in_thread(run_without_cpu, NULL);
+	assert_int_equal(log_count("lcore 1 (not pinned) has a CPU for only "), 1);
+	assert_int_equal(log_count("more threads run than there are CPUs"), 1);
 }
 
 PLX_TEST_MAIN()
