@@ -34,22 +34,23 @@ static bool is_free(const struct lcore *lcore)
 	       !mem_owner_is_missing(lcore->id);
 }
 
-/* A CPU of the process' list comes first, also that of a worker which was never launched. */
+/* The process' list comes first, also a worker which was never launched. */
 static uint32_t choose(bool pinned)
 {
-	uint32_t unpinned = PLX_LCORE_NONE, unused = PLX_LCORE_NONE;
+	uint32_t added = PLX_LCORE_NONE, unused = PLX_LCORE_NONE;
 
 	for (uint32_t id = PLX_LCORE_MAX; id-- > 0;) {
 		struct lcore *lcore = lcore_get(id);
 
 		if (!lcore)
 			unused = id;
-		else if (!plx_cpuset_count(&lcore->cpus))
-			unpinned = is_free(lcore) ? id : unpinned;
-		else if (pinned && (is_free(lcore) || lcore_retire(lcore)))
+		else if (!lcore->placed)
+			added = is_free(lcore) ? id : added;
+		else if ((pinned || !plx_cpuset_count(&lcore->cpus)) &&
+			 (is_free(lcore) || lcore_retire(lcore)))
 			return id;
 	}
-	return unpinned != PLX_LCORE_NONE ? unpinned : unused;
+	return added != PLX_LCORE_NONE ? added : unused;
 }
 
 /* Adopting ----------------------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static int adopt(uint32_t id)
 	lcore->slack_ns = slack_ns;
 	lcore->old_cpus = cpus;
 	lcore_unpin(lcore);
-	if (!plx_cpuset_count(&lcore->cpus))           /* others keep that of their place */
+	if (!lcore->placed)                            /* others keep that of their place */
 		plx_idle_set(id, &lcore_adopted_idle); /* cannot fail: it was checked */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_RUNNING, memory_order_relaxed);
 	return 0;

@@ -106,7 +106,6 @@ static void lcore_clear(struct lcore *lcore)
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 	atomic_store_explicit(&lcore->worker, false, memory_order_relaxed);
-	lcore->cpus = (struct plx_cpuset){0};
 	loop_destroy(loop);
 }
 
@@ -345,6 +344,7 @@ static int init(const struct plx_lcore_conf *conf)
 		struct lcore *lcore = &lcores[place->lcore_id];
 
 		lcore->id = place->lcore_id;
+		lcore->placed = true;
 		lcore->cpus = place->cpus;
 		/* Any CPU: a thread that continues with it may be pinned by its program. */
 		if (plx_cpuset_count(&place->cpus) > 1 &&
@@ -369,6 +369,8 @@ int lcore_create(uint32_t id)
 
 	lcores[id].id = id;
 	lcores[id].node = -1; /* any */
+	lcores[id].placed = false;
+	lcores[id].cpus = (struct plx_cpuset){0};
 	rc = lcore_enter(&lcores[id]);
 	if (rc == 0)
 		set_count(plx_lcore_count() + 1);

@@ -41,6 +41,7 @@ struct lcore {
 	/* Relaxed: they guard no other data. */
 	_Atomic bool worker;   /* plx_lcores_init has started its thread */
 	_Atomic bool launched; /* ever */
+	bool placed;           /* by the map, with its idle policy */
 	/* What a thread of the program had before it became the lcore. */
 	unsigned long slack_ns;
 	struct plx_cpuset old_cpus;

@@ -56,7 +56,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
  */
 int plx_lcores_fini(uint64_t timeout_ns);
 
-/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore, CPU and idle policy
+/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore, CPUs and idle policy
  * of a worker that was never launched, if any. Otherwise it is not pinned, and has the policy of
  * plx_lcore_conf: a thread that inherited the CPU of an lcore gets back those that the process had
  * before plx_lcores_init. An id is used again once its thread has left and every buffer of its

@@ -93,6 +93,36 @@ TWO_LCORES(a_worker_that_was_never_launched_gives_its_cpu)
 	assert_int_equal(on_thread(report_cpu, NULL), 10);
 }
 
+static void *report_alpha(void *arg)
+{
+	struct plx_idle_conf conf;
+
+	assert_works(plx_lcore_adopt());
+	assert_int_equal(plx_lcore_id(), 10);
+	assert_works(plx_idle_get(10, &conf));
+	*(double *)arg = conf.alpha;
+	assert_works(plx_lcore_leave());
+	return NULL;
+}
+
+PLX_TEST(a_worker_on_any_cpu_gives_its_lcore_and_policy)
+{
+	const struct plx_idle_conf eco = {.alpha = PLX_IDLE_ECO};
+	double alpha = 0;
+
+	lcores_prepare(2);
+	lcores.places[1].cpus = *plx_topo_allowed(lcores.topo);
+	assert_works(plx_lcores_init(&lcores.conf));
+	assert_works(plx_idle_set(10, &eco));
+	for (unsigned i = 0; i < 2; i++) {
+		run_in_thread(report_alpha, &alpha);
+		assert_true(alpha == PLX_IDLE_ECO);
+	}
+	assert_int_equal(plx_lcore_count(), 2);
+	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
+	plx_topo_close(lcores.topo);
+}
+
 TWO_LCORES(a_worker_that_was_launched_keeps_its_cpu)
 {
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 0);
