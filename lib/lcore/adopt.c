@@ -8,6 +8,8 @@
 
 #include <sys/prctl.h>
 
+PLX_LOG_COMPONENT(log_lcore, "lcore");
+
 /* Turns in which a thread that leaves takes messages that have arrived. */
 #define LEAVE_TURNS_MAX 1024
 
@@ -53,6 +55,57 @@ static uint32_t choose(bool pinned)
 	return added != PLX_LCORE_NONE ? added : unused;
 }
 
+/* Threads that end without leaving ----------------------------------------------------------- */
+
+static pthread_key_t key; /* not NULL on adopted threads */
+static bool has_key;
+static char first_round, second_round;
+
+static const char *leave_call(const struct lcore *lcore)
+{
+	/* Relaxed: it points to a constant. */
+	return atomic_load_explicit(&lcore->leave_call, memory_order_relaxed);
+}
+
+void lcore_leave_by(const char *call)
+{
+	atomic_store_explicit(&lcore_get(plx_lcore_id())->leave_call, call, memory_order_relaxed);
+}
+
+/* The thread cannot leave now: its links and timers may be in dead memory. In the first round the
+ * destructor of another library may still do that: netio/loop/exit.c. */
+static void on_end_of_thread(void *round)
+{
+	if (!loop_self) /* in the child of a fork */
+		return;
+	if (round == &first_round) {
+		pthread_setspecific(key, &second_round);
+		return;
+	}
+	plx_log(&log_lcore, PLX_LOG_ERROR,
+		"%s: its thread has ended without %s; so its id is never free again, and "
+		"plx_eal_fini will fail",
+		lcore_text(lcore_get(plx_lcore_id())), leave_call(lcore_get(plx_lcore_id())));
+}
+
+PLX_CONSTRUCTOR static void create_key(void)
+{
+	has_key = pthread_key_create(&key, on_end_of_thread) == 0;
+}
+
+/* A thread may end after the library was unloaded. */
+PLX_DESTRUCTOR static void delete_key(void)
+{
+	if (has_key)
+		pthread_key_delete(key);
+}
+
+static void watch_end(bool watch)
+{
+	if (has_key)
+		pthread_setspecific(key, watch ? &first_round : NULL);
+}
+
 /* Adopting ----------------------------------------------------------------------------------- */
 
 static int continue_with(struct lcore *lcore)
@@ -90,6 +143,8 @@ static int adopt(uint32_t id)
 	lcore_unpin(lcore);
 	if (!lcore->placed)                            /* others keep that of their place */
 		plx_idle_set(id, &lcore_adopted_idle); /* cannot fail: it was checked */
+	lcore_leave_by("plx_lcore_leave");
+	watch_end(true);
 	atomic_store_explicit(&lcore->state, PLX_LCORE_RUNNING, memory_order_relaxed);
 	return 0;
 }
@@ -168,6 +223,7 @@ int plx_lcore_leave(void)
 	pthread_mutex_lock(&lcore_set_lock);
 	lcore_leave(lcore);
 	pthread_mutex_unlock(&lcore_set_lock);
+	watch_end(false);
 	return 0;
 }
 
@@ -204,9 +260,9 @@ int lcore_wait_adopted(const char *what, uint64_t timeout_ns)
 		if (id != plx_lcore_main() && id != plx_lcore_id() && !plx_lcore_is_worker(id) &&
 		    lcore_wait_idle(lcore_get(id), deadline_ns))
 			return plx_fail(ETIMEDOUT,
-					"%s: %s is still a thread of the program: it must call "
-					"plx_lcore_leave, or netio_fini, first",
-					what, lcore_text(lcore_get(id)));
+					"%s: %s is still a thread of the program: it must call %s "
+					"first",
+					what, lcore_text(lcore_get(id)), leave_call(lcore_get(id)));
 	}
 	return 0;
 }

@@ -53,6 +53,10 @@ void lcore_leave_hook_add(struct lcore_leave_hook *hook);
 /** The poller stays when its lcore's thread leaves: it belongs to a library. */
 void lcore_poller_keep(struct plx_poller *poller);
 
+/** Error texts say that the calling adopted thread must call this to leave; plx_lcore_leave if not
+ * set. call: static. */
+void lcore_leave_by(const char *call);
+
 /** Let plx_lcore_adopt fail while the lcores end, with -ESHUTDOWN, or allow it again. */
 void lcore_allow_adopting(bool allow);
 

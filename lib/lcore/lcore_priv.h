@@ -42,6 +42,7 @@ struct lcore {
 	_Atomic bool worker;   /* plx_lcores_init has started its thread */
 	_Atomic bool launched; /* ever */
 	bool placed;           /* by the map, with its idle policy */
+	_Atomic(const char *) leave_call;
 	/* What a thread of the program had before it became the lcore. */
 	unsigned long slack_ns;
 	struct plx_cpuset old_cpus;

@@ -56,7 +56,9 @@ int plx_lcores_init(const struct plx_lcore_conf *conf);
  */
 int plx_lcores_fini(uint64_t timeout_ns);
 
-/** Make the calling thread an lcore, until plx_lcore_leave. It gets the lcore, CPUs and idle policy
+/** Make the calling thread an lcore, until plx_lcore_leave. It must call that before it ends, also
+ * by pthread_exit: otherwise an error is logged, its id is never free again, and plx_eal_fini fails
+ * with -ETIMEDOUT after 5 s. It gets the lcore, CPUs and idle policy
  * of a worker that was never launched, if any. Otherwise it is not pinned, and has the policy of
  * plx_lcore_conf: a thread that inherited the CPU of an lcore gets back those that the process had
  * before plx_lcores_init. An id is used again once its thread has left and every buffer of its

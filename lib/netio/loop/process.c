@@ -84,6 +84,7 @@ static int become_lcore(const struct plx_eal_conf *conf)
 
 	if (rc)
 		return rc;
+	lcore_leave_by("netio_fini");
 	is_ours |= is_first;
 	threads++;
 	return 0;

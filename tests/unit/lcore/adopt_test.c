@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads of the program that become lcores, and leave. */
+#include "in_child.h"
 #include "lcores.h"
+#include "log_capture.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -381,6 +383,52 @@ ONE_LCORE(fini_names_an_adopted_thread_that_does_not_leave)
 		     "lcore 1 (not pinned) is still a thread of the program");
 	sem_post(&exchange.sent);
 	pthread_join(thread, NULL);
+}
+
+static void *end_without_leaving(void *arg)
+{
+	check(plx_lcore_adopt() == 0);
+	if (arg)
+		pthread_exit(NULL);
+	return NULL;
+}
+
+/* In a child: those lcores cannot be ended. */
+CHILD_TEST(an_error_names_a_thread_that_ends_without_leaving)
+{
+	lcores_up(1);
+	log_capture();
+	run_in_thread(end_without_leaving, NULL);
+	check(log_count("lcore 1 (not pinned): its thread has ended without plx_lcore_leave") == 1);
+	run_in_thread(end_without_leaving, "by pthread_exit");
+	check(log_count("lcore 2 (not pinned): its thread has ended without plx_lcore_leave") == 1);
+	check(plx_lcores_fini(PLX_NS_PER_MS) == -ETIMEDOUT);
+	check(strstr(plx_error(), "it must call plx_lcore_leave first"));
+}
+
+/* As a library does it for threads that use it. */
+static pthread_key_t leaves;
+
+static void leave(void *arg)
+{
+	assert_works(plx_lcore_leave());
+}
+
+static void *end_with_key(void *arg)
+{
+	assert_works(plx_lcore_adopt());
+	pthread_setspecific(leaves, &leaves);
+	return NULL;
+}
+
+ONE_LCORE(a_destructor_of_thread_specific_data_may_leave)
+{
+	assert_int_equal(pthread_key_create(&leaves, leave), 0);
+	log_capture();
+	run_in_thread(end_with_key, NULL);
+	assert_string_equal(log_text, "");
+	plx_log_set_sink(NULL, NULL);
+	pthread_key_delete(leaves);
 }
 
 static void *end_all(void *arg)
