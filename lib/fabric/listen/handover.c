@@ -213,7 +213,10 @@ static void accept_link(struct plx_link *link)
 	uint8_t hello[HELLO_BYTES_MAX];
 	int rc = fi_accept(link->ep, hello, handshake_write(link, 0, hello));
 
-	if (rc)
+	if (rc == -FI_ECONNABORTED) /* such as while this process stood still */
+		close_now(link, PLX_LINK_HELLO, "%s gave up before this process accepted it",
+			  link->peer);
+	else if (rc)
 		close_now(link, PLX_LINK_LOCAL, "%s cannot be accepted: %s", link->peer,
 			  fi_strerror(-rc));
 	else if (handshake_is_private(link))

@@ -3,6 +3,7 @@
  * those that do not in time, and those in flight when their listener closes or the process ends. */
 #include "fabric_listen.h"
 #include "fixture.h"
+#include "log_capture.h"
 #include "rogue.h"
 
 #include <sched.h>
@@ -259,6 +260,22 @@ HANDOVER_TEST(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
 	worker_stop();
 }
 HANDOVER_TEST_FOREIGN(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
+
+/* As after SIGSTOP: the request is older than the peer's patience. */
+PLX_TEST_WITH(a_peer_that_gave_up_before_it_was_accepted_is_logged, handover_start_auto,
+	      fixture_down)
+{
+	skip_if_provider_given();
+	send_request(0);
+	plx_link_abort(client.link);
+	expect_end(&client, PLX_LINK_ABORTED);
+	log_capture();
+	worker_start();
+	expect_soon(listener_stats_of(listener).failed == 1);
+	worker_stop();
+	plx_log_set_sink(NULL, NULL);
+	assert_has(log_text, "it gave up before this process accepted it");
+}
 
 static void stand_still_ms(unsigned ms)
 {
