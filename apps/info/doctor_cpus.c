@@ -134,6 +134,6 @@ void doctor_check_claims(struct report *report)
 		return;
 	doctor_find(report, INFO_ADVICE, "all-claimed",
 		    "the next program shares a CPU with one of them, and both are slow",
-		    "Pollux processes poll on every allowed CPU");
+		    "Pollux processes claim every allowed CPU");
 	doctor_suggest(report, "end one of them, or choose with -l which one to share");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Other processes that poll the measured CPU. */
+/* Other processes that have claimed the measured CPU, and may poll it. */
 #include "ping.h"
 #include "plx_topo.h"
 
@@ -16,9 +16,9 @@ static void warn(struct ping_outcome *outcome, unsigned cpu, pid_t holder)
 	if (holder > 0)
 		snprintf(who, sizeof(who), "process %ld", (long)holder);
 	snprintf(outcome->warnings[outcome->warning_count++], sizeof(outcome->warnings[0]),
-		 "CPU %u is polled by %s too: each waits while the other runs, up to milliseconds "
-		 "if it polls, and these figures measure that, too; give each process its own "
-		 "CPUs with -l",
+		 "CPU %u is already claimed by %s: each waits while the other runs, up to "
+		 "milliseconds if it polls, and these figures measure that, too; give each process "
+		 "its own CPUs with -l",
 		 cpu, who);
 }
 

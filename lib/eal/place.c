@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choose the lcores and their CPUs, and check that no other process polls there. Two lcores
+/* Choose the lcores and their CPUs, and check that no other process has claimed them. Two lcores
  * that never sleep take turns of milliseconds on one CPU, while a message takes microseconds. */
 #include "eal_priv.h"
 
@@ -20,13 +20,13 @@ void eal_claims_drop(struct eal_claims *claims)
 
 #define WHO_BYTES 64
 
-/* Of the lcores on a CPU that several poll. */
-#define WHILE_SHARED                                                                      \
-	"adaptive lcores sleep early there, but one that polls lets the others wait for " \
-	"milliseconds at a time"
+/* Of the lcores on a CPU that several use: the policy stays crowded, see plx_idle_conf. */
+#define WHILE_SHARED                                                                              \
+	"adaptive lcores sleep early there until this process ends, but one that polls lets the " \
+	"others wait for milliseconds at a time"
 
 /* Claim a CPU and hold it. who: the process that claims it, if any.
- * Return: 0; -EBUSY another process polls there; -errno it stays unclaimed. */
+ * Return: 0; -EBUSY another process has it; -errno it stays unclaimed. */
 static int claim(unsigned cpu, struct eal_claims *claims, char who[WHO_BYTES])
 {
 	struct plx_cpu_holder holder;
@@ -229,7 +229,7 @@ static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims
 		if (rc == 0)
 			continue;
 		plx_log(&eal_log, PLX_LOG_WARNING,
-			"CPU %u is polled by %s too; " WHILE_SHARED
+			"CPU %u is already claimed by %s; " WHILE_SHARED
 			": give each process its own CPUs with -l",
 			cpu, who);
 		plx_cpuset_add(&claims->contested, cpu);

@@ -109,9 +109,9 @@ RESULTS_TEST(the_result_of_a_shared_cpu_has_a_warning)
 					client_cpu, providers[0], server.address, results);
 	expect_figures(client);
 	close(claim);
-	expect_out(client, "WARNING: CPU %u is polled by process %d too: ", client_cpu, pid);
-	expect_in_results("\"warnings\": [\n    \"CPU %u is polled by process %d too: ", client_cpu,
-			  pid);
+	expect_out(client, "WARNING: CPU %u is already claimed by process %d: ", client_cpu, pid);
+	expect_in_results("\"warnings\": [\n    \"CPU %u is already claimed by process %d: ",
+			  client_cpu, pid);
 	expect_in_results("\"interrupted\": null");
 	end_server(&server);
 }
@@ -128,7 +128,7 @@ RESULTS_TEST(the_result_of_a_private_cpu_has_no_warning)
 					     "--count 20 --warmup 0 --out %s", results);
 	expect_figures(client);
 	/* The log reports another poller that interfered. */
-	if (!strstr(process_err(client), " is polled by ")) {
+	if (!strstr(process_err(client), " is already claimed by ")) {
 		assert_null(strstr(process_out(client), "WARNING"));
 		expect_in_results("\"warnings\": []");
 	}

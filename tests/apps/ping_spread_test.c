@@ -19,7 +19,7 @@ static struct server serve_on_two(const char *spread)
 	return server;
 }
 
-/* Pollers of other programs may share its CPUs, which it reports. */
+/* Other programs may have claimed its CPUs, which it reports. */
 static void expect_no_errors(const struct process *process)
 {
 	const char *line = process_err(process), *next;
@@ -29,7 +29,7 @@ static void expect_no_errors(const struct process *process)
 
 		next = strchrnul(line, '\n');
 		snprintf(one, sizeof(one), "%.*s", (int)(next - line), line);
-		if (!strstr(one, " is polled by process "))
+		if (!strstr(one, " is already claimed by process "))
 			fail_msg("it says: %s", one);
 		next += *next == '\n';
 	}

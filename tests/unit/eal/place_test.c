@@ -95,7 +95,9 @@ TEST(a_lack_of_free_cpus_gives_one_warning_that_names_the_option)
 	assert_int_equal(log_count("eal:1: "), 1);
 	assert_non_null(
 		strstr(log_text, "no CPU is free of other Pollux processes (allowed: 0-7)"));
-	assert_non_null(strstr(log_text, "adaptive lcores sleep early there, but one that polls"));
+	assert_non_null(strstr(
+		log_text,
+		"adaptive lcores sleep early there until this process ends, but one that polls"));
 	assert_non_null(strstr(log_text, "with -l"));
 }
 
@@ -281,7 +283,7 @@ TEST(a_claimed_cpu_in_a_list_gives_a_warning_with_the_pid)
 	assert_int_equal(place(large, "0@410,1@411", true), 0);
 	close(fd);
 	assert_int_equal(claims.count, 1);
-	snprintf(wanted, sizeof(wanted), "eal:1: CPU 410 is polled by process %ld too; ",
+	snprintf(wanted, sizeof(wanted), "eal:1: CPU 410 is already claimed by process %ld; ",
 		 (long)getpid());
 	assert_int_equal(log_count(wanted), 1);
 	assert_int_equal(log_count("eal:1:"), 1);
