@@ -174,7 +174,7 @@ fi
 
 # An open loop: a stall of the server delays all requests of that time, and few of those that are sent.
 if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
-	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0 --heartbeat 1s:10s
+	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
 	echo=$pid
 	listening echo
 	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 1000
