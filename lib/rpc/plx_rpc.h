@@ -392,8 +392,11 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id);
 
 /** Call a method and wait for the answer, on a thread that is not an lcore. Ignores call->done and
  * arg. Copies up to `room` bytes of the reply to `reply`; result_out->length is that of the whole
- * reply, and its data and message are `reply` and NULL. The client must stay, and its lcore must
- * turn its loop, until this returns: on shutdown, turn it until such threads have returned.
+ * reply, and its data and message are `reply` and NULL. The client must stay until this returns,
+ * and its lcore must run its loop: on shutdown, turn it until such threads have returned. If the
+ * lcore does not, the call ends with DEADLINE 200 ms after its deadline, if it has one. Then a call
+ * that the lcore has not taken is withdrawn, and has not run. The log names an lcore that does not
+ * run its loop, once per client.
  * Thread: any except lcores.
  * Return: 0, see result_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as
  * plx_rpc_call_start, or no result_out, or room without reply; -ENOMEM. */

@@ -59,7 +59,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		return plx_fail(ENOMEM, "out of memory");
 	client->holds = 1;
 	client->lcore = plx_lcore_id();
-	rc = check_attr(attr, client, &session) ?: hedge_init(client);
+	rc = check_attr(attr, client, &session) ?: waiters_init(&client->waiters) ?: hedge_init(client);
 	if (rc) {
 		free(client);
 		return rc;
@@ -87,6 +87,7 @@ static void end(struct plx_rpc_client *client)
 		plx_connector_fini(&client->channels[i].session);
 	}
 	plx_task_cancel(&client->deliver);
+	plx_signal_fini(&client->waiters.arrived);
 	client->ended = true;
 	client->holds--; /* the program's */
 }
@@ -97,6 +98,7 @@ void client_free(struct plx_rpc_client *client)
 	rpc_slab_free(&client->saved_blocks);
 	send_queue_free(client);
 	plx_hist_fini(&client->hedge.times);
+	pthread_mutex_destroy(&client->waiters.lock);
 	free(client);
 }
 

@@ -17,6 +17,8 @@
 #include "plx_stats.h"
 #include "session.h"
 
+#include <pthread.h>
+
 #define RPC_CHANNELS_MAX 16
 
 /* A refused request waits as long as the service asks, plus a back-off. */
@@ -116,6 +118,14 @@ struct channel {
 	struct rpc_tx tx;          /* long, so last */
 };
 
+/* Threads that are not lcores, in plx_rpc_call_wait. */
+struct rpc_waiters {
+	pthread_mutex_t lock;
+	TAILQ_HEAD(, caller) queued; /* calls that the lcore has not started, oldest first */
+	struct plx_signal arrived;   /* fired for each */
+	bool warned;                 /* the log has that the lcore does not run its loop */
+};
+
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
 	uint32_t lcore;
@@ -137,6 +147,7 @@ struct plx_rpc_client {
 	uint32_t holds;          /* the program's, and functions that use it after a callback */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
+	struct rpc_waiters waiters;
 	uint32_t channel_count;
 	struct channel channels[];
 };
@@ -279,5 +290,9 @@ void hedge_on_reply(struct channel *channel, struct call *call);
 bool hedge_continues(struct channel *channel, struct call *call);
 /* Cancel the copy on the second channel. */
 void hedge_cancel(struct call *call);
+
+/* wait.c */
+/* Return: as plx_signal_init. */
+int waiters_init(struct rpc_waiters *waiters);
 
 #endif

@@ -276,8 +276,8 @@ void duplicate_gone(struct plx_rpc_request *request);
 void duplicate_on_timer(struct plx_timer *timer, void *arg);
 
 /* keys.c: what a service remembers of requests with a key, so that none runs twice. All its lcores
- * share it, because a reconnecting client may get another lcore. It is the only part of this
- * library with locks: one per shard of clients, taken only for requests with keys. */
+ * share it, because a reconnecting client may get another lcore. It is the only part of a service
+ * with locks: one per shard of clients, taken only for requests with keys. */
 /* Return: NULL: no memory. */
 struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr);
 void rpc_keys_destroy(struct rpc_keys *keys);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Services on two lcores, replies from other lcores than the request's, waiting threads, and misuse
  * on another lcore. */
+#include "log_capture.h"
 #include "misuse.h"
 #include "rpc_fixture.h"
 
@@ -207,6 +208,69 @@ PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
 	assert_int_equal(late_answer.status, PLX_RPC_DEADLINE);
 	assert_false(late_answer.may_have_run);
 	assert_int_equal(handled_count, 0);
+	rpc_stop();
+}
+
+static void *call_within_time(uint32_t method, uint64_t deadline_ns)
+{
+	const struct plx_rpc_call call = {.method = method, .deadline_ns = deadline_ns};
+
+	memset(&late_answer, 'x', sizeof(late_answer));
+	return (void *)(intptr_t)plx_rpc_call_wait(caller, &call, "x", 1, NULL, 0, &late_answer);
+}
+
+static void *call_briefly(void *arg)
+{
+	return call_within_time(ECHO, 10 * PLX_NS_PER_MS);
+}
+
+static void *call_a_kept_one(void *arg)
+{
+	return call_within_time(LATER, PLX_NS_PER_S);
+}
+
+static void expect_deadline(bool may_have_run)
+{
+	assert_int_equal(late_answer.status, PLX_RPC_DEADLINE);
+	assert_int_equal(late_answer.may_have_run, may_have_run);
+	assert_int_equal(late_answer.length, 0);
+	assert_null(late_answer.data);
+}
+
+PLX_TEST(a_thread_does_not_wait_for_an_lcore_without_a_loop)
+{
+	rpc_start("tcp", NULL, NULL);
+	log_capture();
+	for (int i = 0; i < 3; i++) {
+		assert_null(run_in_thread(call_briefly, NULL));
+		expect_deadline(false);
+	}
+	plx_log_set_sink(NULL, NULL);
+	assert_int_equal(log_count("plx_rpc_call_wait: lcore 0, which owns the client, does not "
+				   "run its loop"),
+			 1);
+	pump_ms(10); /* they were withdrawn */
+	assert_int_equal(client_stats().calls, 0);
+	call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
+	assert_int_equal(handled_count, 1);
+	rpc_stop();
+}
+
+/* The loop ends while a call is open. The lcore ends that call later. */
+PLX_TEST(a_thread_does_not_wait_for_a_loop_that_has_ended)
+{
+	pthread_t thread;
+	void *rc;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, call_a_kept_one, NULL), 0);
+	PUMP_UNTIL(kept_count == 1);
+	pthread_join(thread, &rc);
+	assert_null(rc);
+	expect_deadline(true);
+	assert_int_equal(client_stats().open, 1);
+	reply_to(0, "late");
+	PUMP_UNTIL(client_stats().open == 0);
 	rpc_stop();
 }
 
