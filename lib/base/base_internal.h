@@ -77,6 +77,9 @@ static inline uint64_t plx_random_next(uint64_t *seed)
 /** Read a clock of the kernel: clock_gettime(2), in ns. Thread: any + signal handlers. */
 uint64_t plx_kernel_ns(clockid_t clock);
 
+/** Error text of calls that need what plx_eal_init starts. */
+#define NOT_UP_TEXT "Pollux is not up; call plx_eal_init or plx_app_start first"
+
 /** plx_parse_size of a number in MiB unless it has a unit. */
 int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up, tear-down, and the poller that serves an lcore's links. */
+#include "base_internal.h"
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "list.h"
@@ -317,7 +318,7 @@ int fabric_here(const char *what, struct plx_fabric_lcore **home_out)
 	if (plx_is_forked())
 		return plx_fail_forked(what);
 	if (!ready)
-		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", what);
+		return plx_fail(EINVAL, "%s: " NOT_UP_TEXT, what);
 	if (closing || (home && home->draining))
 		return plx_fail(ESHUTDOWN, "%s: the links of this lcore are being closed", what);
 	if (plx_lcore_id() == PLX_LCORE_NONE)

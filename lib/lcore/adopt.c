@@ -154,8 +154,7 @@ static int adopt_any(void)
 	uint32_t id;
 
 	if (!plx_lcore_count())
-		return plx_fail(ENOENT,
-				"plx_lcore_adopt: Pollux is not up; call plx_eal_init first");
+		return plx_fail(ENOENT, "plx_lcore_adopt: " NOT_UP_TEXT);
 	if (!adopting)
 		return plx_fail(ESHUTDOWN, "plx_lcore_adopt: the lcores are being ended");
 	id = choose(true);
@@ -190,8 +189,13 @@ int plx_lcore_adopt(void)
 
 static int check_may_leave(const char *what)
 {
-	int rc = plx_check_outside(what);
+	int rc;
 
+	if (!loop_self && plx_lcore_count())
+		return plx_fail(ENOENT,
+				"%s: this thread is not an lcore, so there is nothing to leave",
+				what);
+	rc = plx_check_outside(what);
 	if (rc == 0 && plx_lcore_is_worker(plx_lcore_id()))
 		rc = plx_fail(EPERM,
 			      "%s: lcore %u is a worker that plx_eal_init has started; return from "

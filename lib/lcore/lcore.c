@@ -55,11 +55,12 @@ int plx_fail_no_lcore(const char *what)
 	if (plx_is_forked())
 		return plx_fail_forked(what);
 	if (!plx_lcore_count())
-		return plx_fail(ENOENT, "%s: Pollux is not up; call plx_eal_init first", what);
-	return plx_fail(ENOENT,
-			"%s: this thread is not an lcore; call it on the main thread, or in a "
-			"function launched on another lcore",
-			what);
+		return plx_fail(ENOENT, "%s: " NOT_UP_TEXT, what);
+	return plx_fail(
+		ENOENT,
+		"%s: this thread is not an lcore; call plx_lcore_adopt on it first, or make "
+		"this call on the main lcore or on a worker",
+		what);
 }
 
 int lcore_fail_unknown(const char *what, uint32_t id)
@@ -67,7 +68,7 @@ int lcore_fail_unknown(const char *what, uint32_t id)
 	if (plx_is_forked())
 		return plx_fail_forked(what);
 	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
-			plx_lcore_count() ? "" : "; Pollux is not up, call plx_eal_init first");
+			plx_lcore_count() ? "" : ": " NOT_UP_TEXT);
 }
 
 /* The main thread may act for an lcore that runs nothing: see plx_fabric_fini. With no lcores left
@@ -101,8 +102,8 @@ static void lcore_clear(struct lcore *lcore)
 
 	if (unread)
 		plx_log(&log_lcore, PLX_LOG_WARNING,
-			"lcore %u ended with %llu messages that it never received", lcore->id,
-			(unsigned long long)unread);
+			"lcore %u ended with %llu message%s that it never received", lcore->id,
+			(unsigned long long)unread, unread == 1 ? "" : "s");
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 	atomic_store_explicit(&lcore->worker, false, memory_order_relaxed);

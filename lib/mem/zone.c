@@ -280,7 +280,7 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
 	int node;
 
 	if (!ready)
-		return plx_fail(EINVAL, "Pollux is not up; call plx_eal_init first");
+		return plx_fail(EINVAL, NOT_UP_TEXT);
 
 	int err = choose_node(asked, &node);
 	if (err)

@@ -151,7 +151,7 @@ static int choose(const char *option, const char *name, struct driver_choice *ch
 	int count, rc;
 
 	if (!drivers)
-		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", option);
+		return plx_fail(EINVAL, "%s: " NOT_UP_TEXT, option);
 	name = name ?: default_name ?: "auto";
 	if (strcmp(name, "auto") != 0) {
 		rc = find(drivers, option, name, require_rdma, &choices[0]);

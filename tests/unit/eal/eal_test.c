@@ -375,11 +375,11 @@ PLX_TEST(calls_before_init_fail_and_name_plx_eal_init)
 	struct plx_link *link;
 	struct plx_pool *pool;
 
-#define NAMES_INIT(call)                                     \
-	do {                                                 \
-		assert_true((call) < 0);                     \
-		assert_error_has("Pollux is not up");        \
-		assert_error_has("call plx_eal_init first"); \
+#define NAMES_INIT(call)                                                      \
+	do {                                                                  \
+		assert_true((call) < 0);                                      \
+		assert_error_has("Pollux is not up");                         \
+		assert_error_has("call plx_eal_init or plx_app_start first"); \
 	} while (0)
 
 	NAMES_INIT(plx_link_connect(addresses[0], &link_attr, &link));

@@ -163,6 +163,20 @@ PLX_TEST(there_is_nothing_to_join_before_init)
 	assert_fails(plx_lcore_leave(), -ENOENT, NOT_UP("plx_lcore_leave"));
 }
 
+static void *leave_at_once(void *arg)
+{
+	assert_fails(plx_lcore_leave(), -ENOENT,
+		     "plx_lcore_leave: this thread is not an lcore, so there is nothing to leave");
+	assert_fails(plx_loop_run(), -ENOENT,
+		     "plx_loop_run: this thread is not an lcore; call plx_lcore_adopt on it first");
+	return NULL;
+}
+
+ONE_LCORE(threads_that_are_not_lcores_get_the_next_step)
+{
+	run_in_thread(leave_at_once, NULL);
+}
+
 /* Messages ----------------------------------------------------------------------------------- */
 
 static void count(void *arg)

@@ -18,7 +18,7 @@ static struct {
 } lcores;
 
 /* The text of an error before that. */
-#define NOT_UP(function) function ": Pollux is not up; call plx_eal_init first"
+#define NOT_UP(function) function ": Pollux is not up; call plx_eal_init or plx_app_start first"
 
 /* Of the lanes; 0: the default. */
 static uint32_t lcores_lane_slots PLX_UNUSED;

@@ -28,8 +28,9 @@ ONE(errors_name_the_lcore)
 	assert_fails(plx_lcore_send(7, take, NULL), -ENOENT, "plx_lcore_send: there is no lcore 7");
 	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
 	lcores_down();
-	assert_fails(plx_lcore_send(0, take, NULL), -ENOENT,
-		     "there is no lcore 0; Pollux is not up, call plx_eal_init first");
+	assert_fails(
+		plx_lcore_send(0, take, NULL), -ENOENT,
+		"there is no lcore 0: Pollux is not up; call plx_eal_init or plx_app_start first");
 	lcores_up(1);
 }
 
@@ -38,7 +39,7 @@ PLX_TEST(a_send_before_memory_is_initialized_is_refused)
 	lcores_prepare(1);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
 	assert_fails(plx_lcore_send(0, take, NULL), -ENOMEM,
-		     "Pollux is not up; call plx_eal_init first");
+		     "Pollux is not up; call plx_eal_init or plx_app_start first");
 	assert_int_equal(stats_of(0).lanes, 0);
 	lcores_down();
 }
@@ -253,6 +254,16 @@ PLX_TEST(messages_never_received_are_logged)
 	plx_log_set_sink(NULL, NULL);
 	assert_int_equal(received_count, 3);
 	assert_int_equal(log_count("lcore 10 ended with 4 messages that it never received"), 1);
+}
+
+PLX_TEST(one_message_never_received_is_logged)
+{
+	three_receivers(state);
+	plx_lcore_send(10, take, NULL);
+	log_capture();
+	lcores_down();
+	plx_log_set_sink(NULL, NULL);
+	assert_int_equal(log_count("lcore 10 ended with 1 message that it never received"), 1);
 }
 
 /* Payload ------------------------------------------------------------------------------------ */

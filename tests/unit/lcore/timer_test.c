@@ -621,7 +621,7 @@ PLX_TEST(a_timer_needs_an_lcore_and_a_function)
 	struct plx_timer timer = {0};
 
 	assert_fails(plx_timer_start(&timer, 1), -ENOENT,
-		     "plx_timer_start: Pollux is not up; call plx_eal_init first");
+		     "plx_timer_start: Pollux is not up; call plx_eal_init or plx_app_start first");
 	assert_fails(plx_timer_start_periodic(&timer, 0), -EINVAL, "period_ns 0; it is at least 1");
 }
 

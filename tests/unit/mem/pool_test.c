@@ -29,7 +29,7 @@ TEST(bad_attributes_are_refused)
 	assert_fails(plx_pool_create(&attr, &pool), -ENOMEM, "not enough memory on node 0: ");
 	plx_mem_fini();
 	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
-		     "Pollux is not up; call plx_eal_init first");
+		     "Pollux is not up; call plx_eal_init or plx_app_start first");
 	plx_pool_destroy(NULL);
 }
 

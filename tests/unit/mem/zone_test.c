@@ -244,7 +244,7 @@ TEST_BEFORE_INIT(nothing_is_allocated_before_init)
 	char text[64];
 
 	assert_null(plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL));
-	assert_error_has("Pollux is not up; call plx_eal_init first");
+	assert_error_has("Pollux is not up; call plx_eal_init or plx_app_start first");
 	assert_int_equal(plx_zone_count(), 0);
 	assert_null(plx_zone_get(0));
 	assert_int_equal(mem_stats().bytes, 0);
