@@ -129,6 +129,15 @@ check 'the service has the limit' "grep -qx 'limit 42.0 degrees' '$temp/service'
 run client service_client "${eal[@]}" --connect "$address" --limit 101
 check 'a limit out of range ends with 1, and the reason' \
 	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
+run threads service_threads "${eal[@]}" --connect "$address" --calls 2000
+check 'service_threads ends with 0' "(($? == 0))"
+check 'and has all replies' "printed threads '8000 replies'"
+start threads service_threads "${eal[@]}" --connect "$address" --calls 4000000000
+threads=$pid
+wait_until "((\$(ls /proc/$threads/task | wc -l) > 4))"
+sleep 0.2
+stops_well service_threads "$threads"
+check 'and leaves no message' "! grep 'never received' '$temp/threads.err'"
 stops_well service "$service"
 
 # Lcores and timers.
