@@ -166,7 +166,7 @@ void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 int plx_app_flush(void);
 
 /** The end of main: plx_eal_fini, then plx_app_flush. Prints what fails.
- * Thread: main, outside its loop.
+ * Thread: main, outside its loop; any that is not an lcore, if the main lcore's thread has left.
  * Return: `status`; 1 if an lcore hangs, or if status is 0 and output was lost. */
 int plx_app_finish(const struct plx_app *app, int status);
 

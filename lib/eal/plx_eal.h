@@ -101,7 +101,7 @@ int plx_eal_init(struct plx_eal_conf *conf);
  * (PLX_CLOSE_NS in all), abort remaining links, free memory. Does nothing before init. In a forked
  * child (plx_is_forked) it only closes descriptors and frees heap memory; the parent is not
  * affected.
- * Thread: main, outside its loop.
+ * Thread: main, outside its loop; any that is not an lcore, if the main lcore's thread has left.
  * Return: 0; -EBUSY in a callback, -EPERM another thread: nothing was done; -ETIMEDOUT an lcore
  * hangs: call it again. */
 int plx_eal_fini(void);
