@@ -17,8 +17,8 @@ PLX_BEGIN_DECLS
 enum plx_rpc_status {
 	PLX_RPC_OK,         /**< a reply */
 	PLX_RPC_ERROR,      /**< a reply that the handler marked as an error, with its code */
-	PLX_RPC_DEADLINE,   /**< no reply in time, or the service predicts that, because the
-				 handler's median time is longer */
+	PLX_RPC_DEADLINE,   /**< no reply in time, or the service predicts that, because the median
+				 time inside the handler, without a later reply, is longer */
 	PLX_RPC_CANCELLED,  /**< plx_rpc_cancel, or the client was destroyed */
 	PLX_RPC_BUSY,       /**< the method or this client's limit is full: retry after
 				 retry_after_ns */
@@ -158,9 +158,10 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint32_t i);
 
 /** Lame duck: stop listening, ask every client to use another service, answer open requests, and
- * refuse new ones with DRAINING. Clients close their links once they have their replies. The
- * service closes the others 2 s after their last open request if they took their replies, and drops
- * them after PLX_CLOSE_NS (5 s) if not. Works in any callback; the rest follows from the loop.
+ * refuse with DRAINING those whose handler has not started. Clients close their links once they
+ * have their replies. The service closes the others 2 s after their last open request if they took
+ * their replies, and drops them after PLX_CLOSE_NS (5 s) if not. Works in any callback; the rest
+ * follows from the loop.
  * Thread: the lcore that created the service. */
 void plx_rpc_service_drain(struct plx_rpc_service *service);
 
@@ -241,10 +242,14 @@ struct plx_rpc_method_stats {
 	uint16_t version;
 	const char *name;
 	uint64_t requests;   /**< handler calls */
-	uint64_t replies;    /**< replies sent, errors included */
-	uint64_t refused;    /**< refused before the handler: full, too long, too late */
+	uint64_t replies;    /**< requests that were answered: by a reply, an error or
+				  plx_rpc_refuse, also if nobody waited for it */
+	uint64_t refused;    /**< refused before the handler: full, too long, too late, or for their
+				  key. Not counted: DRAINING; in a full service, long requests that
+				  wait for their turn and repeated keys */
 	uint64_t slow;       /**< handler calls longer than slow_ns */
-	uint64_t handler_ns; /**< total time in the handler */
+	uint64_t handler_ns; /**< total time inside the handler: to its return, so without the time
+				  to a later reply */
 };
 
 /** Statistics of the i-th method.
@@ -257,7 +262,8 @@ struct plx_rpc_service_stats {
 	uint32_t clients; /**< connected now */
 	uint32_t open;    /**< unanswered requests now */
 	uint64_t requests, unknown;
-	uint64_t late;      /**< refused because less time was left than the handler's median */
+	uint64_t late; /**< refused with DEADLINE: the time was over, or shorter than the median
+			    time inside the handler */
 	uint64_t cancelled; /**< open requests that the client gave up, by deadline or otherwise */
 	uint64_t busy, overloaded, draining, too_big; /**< refused with that status */
 	uint64_t repeated; /**< requests with a key that had run, answered from memory */
@@ -299,8 +305,9 @@ struct plx_rpc_result {
 	uint32_t length;
 	struct plx_buf *message; /**< holds data; keep it with plx_buf_ref. NULL: data cannot be
 				      kept */
-	uint64_t handler_ns;     /**< time from the handler's start to the reply, as the service
-				      reports it */
+	uint64_t handler_ns;     /**< time from the handler's start to the reply, also a later one,
+				      as the service reports it: at most 4.3 s. 0: no handler ran, or
+				      it refused with BUSY or OVERLOADED */
 	uint64_t retry_after_ns; /**< hint of a refusal, mainly BUSY and OVERLOADED; 0: none */
 	bool may_have_run; /**< the request was sent, and no answer states that it did not run */
 };
@@ -365,7 +372,9 @@ struct plx_rpc_call {
 	 * service gets it, and the call is PEER_DOWN if that ended or half of its key_ns is over.
 	 * If all services refuse it as BUSY or OVERLOADED: after retry_after_ns and a random
 	 * back-off, at most 1 ms at first and 100 ms later. The refusal is the result if half of
-	 * the time left is shorter, or after a lost link with a key. */
+	 * the time left is shorter, or after a lost link with a key. If the service refuses it as
+	 * DRAINING: when another one is reachable, or this one after its restart; with several
+	 * addresses also without retry. */
 	bool retry;
 	/** Send the request to a second service too if the reply takes longer than 95 % of recent
 	 * hedged calls. The first reply counts. Both may run it, so not with a key. */
