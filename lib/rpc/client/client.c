@@ -59,8 +59,10 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		return plx_fail(ENOMEM, "out of memory");
 	client->holds = 1;
 	client->lcore = plx_lcore_id();
-	rc = check_attr(attr, client, &session) ?: waiters_init(&client->waiters) ?: hedge_init(client);
+	rc = check_attr(attr, client, &session) ?: hedge_init(client);
+	rc = rc ?: waiters_init(&client->waiters); /* last: a signal must not be freed */
 	if (rc) {
+		plx_hist_fini(&client->hedge.times);
 		free(client);
 		return rc;
 	}
