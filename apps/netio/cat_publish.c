@@ -86,6 +86,25 @@ static void close_all(void)
 
 /* Subscribers --------------------------------------------------------------------------------- */
 
+static void tell_missed_by(const struct netio_subscriber *subscriber)
+{
+	struct netio_subscriber_stats its;
+	char peer[PLX_PEER_BYTES], why[NETIO_GAP_TEXT_BYTES];
+	uint64_t missed = 0;
+	uint32_t reasons = 0;
+
+	netio_subscriber_stats_read(subscriber, &its);
+	for (unsigned i = 0; i < NETIO_GAP_REASON_COUNT; i++) {
+		missed += its.missed[i];
+		reasons |= its.missed[i] ? NETIO_GAP_BIT(i) : 0;
+	}
+	if (missed)
+		cat_tell("%s missed %" PRIu64 " messages: %s",
+			 plx_peer_format(subscriber->peer, subscriber->program, subscriber->pid,
+					 peer),
+			 missed, netio_gap_reasons_format(reasons, why));
+}
+
 static void on_established(struct netio_subscriber *subscriber)
 {
 	struct peer *peer = is_over ? NULL : calloc(1, sizeof(*peer));
@@ -106,6 +125,7 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 
 	if (!peer)
 		return;
+	tell_missed_by(subscriber);
 	LIST_REMOVE(peer, link);
 	free(peer);
 	close_all();

@@ -20,6 +20,8 @@ for policy in drop-old drop-new conflate; do
 	wait_until "((\$(wc -l <'$temp/slow') + missed == 100000))"
 	check "$policy: a slow reader has all lines but $missed, and knows of these" "(($? == 0 && missed > 1000))"
 	check "$policy: publish reports the same number" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
+	check "$policy: publish names the subscriber" \
+		"grep -Eq '^127.0.0.1:[0-9]+ \(netio-cat, pid ${pid_of[slow]}\) missed $missed messages: ' '$temp/pub.err'"
 	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
 done
 

@@ -42,8 +42,10 @@ struct outbox_owner {
 	void (*room)(struct outbox *outbox);
 	/* A page was sent. */
 	void (*sent)(struct outbox *outbox);
-	/* The disconnect policy applies. NULL: no peer has that policy. */
+	/* The disconnect policy applies. This and the next: NULL: peers have no policies. */
 	void (*too_slow)(struct outbox *outbox);
+	/* The peer misses messages, which are counted already. */
+	void (*missed)(struct outbox *outbox, enum netio_gap_reason reason);
 };
 
 /* State of callers that wait for free pages. */

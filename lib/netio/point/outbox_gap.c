@@ -23,6 +23,7 @@ static void count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_r
 {
 	outbox->missed[reason] += count;
 	outbox->missed_in_all[reason] += count;
+	outbox->owner->missed(outbox, reason);
 }
 
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)

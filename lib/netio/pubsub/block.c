@@ -13,12 +13,6 @@ static uint64_t blocked_ns(const struct subscriber *subscriber)
 	return plx_time_since(subscriber->block.since_ns, plx_loop_now_ns());
 }
 
-/* What the log says about the subscriber. who: a buffer. */
-#define WHO "subscriber %s"
-#define WHO_ARGS(subscriber, who)                                                    \
-	plx_peer_format((subscriber)->accepted.peer, (subscriber)->accepted.program, \
-			(subscriber)->accepted.pid, who)
-
 static void log_begin(struct subscriber *subscriber)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);

@@ -41,10 +41,16 @@ static void on_too_slow(struct outbox *outbox)
 	session_link_close(&accepted->session);
 }
 
+static void on_missed(struct outbox *outbox, enum netio_gap_reason reason)
+{
+	miss_note(subscriber_of(outbox), reason);
+}
+
 static const struct outbox_owner outbox_owner = {
 	.room = on_room,
 	.sent = on_sent,
 	.too_slow = on_too_slow,
+	.missed = on_missed,
 };
 
 /* Connections --------------------------------------------------------------------------------- */

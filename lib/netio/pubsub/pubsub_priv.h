@@ -12,6 +12,7 @@
  *   requests.c         subscriptions of subscribers
  *   absent.c           subscribers whose connection was lost
  *   block.c            subscribers that block their publisher
+ *   miss.c             subscribers that begin to miss messages
  *
  * Subscribing:
  *
@@ -79,6 +80,8 @@ struct subscriber {
 	uint32_t refusals_logged; /* a bit per enum wire_status */
 
 	struct block block;
+	uint64_t missed_ns[2]; /* the newest message that it missed, and the newest one that was
+				  conflated; 0: none, or not logged yet */
 };
 
 struct subscription {
@@ -160,6 +163,12 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 	       !subscriber->accepted.session.closing &&
 	       !subscriber->accepted.session.acceptor->released;
 }
+
+/* What the log says about the subscriber. who: a buffer. */
+#define WHO "subscriber %s"
+#define WHO_ARGS(subscriber, who)                                                    \
+	plx_peer_format((subscriber)->accepted.peer, (subscriber)->accepted.program, \
+			(subscriber)->accepted.pid, who)
 
 /* Call a callback of either socket type, if the socket exists. args: in parentheses. */
 #define PUBLISH_CALLBACK(core, callback, args)                               \
@@ -244,6 +253,9 @@ void block_end(struct subscriber *subscriber);
 uint64_t block_total_ns(const struct subscriber *subscriber);
 void block_init(struct subscriber *subscriber);
 void block_fini(struct subscriber *subscriber);
+
+/* miss.c: The subscriber misses messages. */
+void miss_note(struct subscriber *subscriber, enum netio_gap_reason reason);
 
 /* publish.c: A subscriber has room or is disconnected. */
 void publish_report_room(struct netio_publish_core *core);
