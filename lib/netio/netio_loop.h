@@ -89,9 +89,10 @@ void netio_terminate(struct netio_eventloop *evloop);
  * listening, connecting and subscribing fail with -ESHUTDOWN; afterwards they work again.
  * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
  * loops must turn meanwhile, and those of other loops' sockets on this lcore.
- * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost.
- * Return: 0; -EBUSY in a callback of this lcore, nothing was done; -ETIMEDOUT some are still open;
- * -EINVAL; -EPERM. */
+ * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost:
+ * its connection ends with PLX_LINK_TIMEOUT.
+ * Return: 0; -EBUSY in a callback of this lcore, nothing was done; -ETIMEDOUT some are still open,
+ * or ended with PLX_LINK_TIMEOUT on this lcore; -EINVAL; -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
 /** Call fn(arg) in the loop.

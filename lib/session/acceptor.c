@@ -107,6 +107,12 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 	if (!accepted)
 		return;
+	if (accepted->late) {
+		reason = PLX_LINK_TIMEOUT;
+		text = "it " SESSION_LATE;
+	} else if (reason == PLX_LINK_TIMEOUT) {
+		session_note_late(link);
+	}
 	owner = accepted->acceptor->owner;
 	plx_timer_stop(&accepted->timer);
 	accepted->link = NULL;
@@ -126,6 +132,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	char peer[PLX_PEER_BYTES];
 
 	session_log_late(plx_link_peer_format(accepted->link, peer));
+	session_note_late(accepted->link);
+	accepted->late = true;
 	plx_link_abort(accepted->link);
 }
 

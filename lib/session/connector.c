@@ -172,6 +172,8 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 	if (!connector->refused_here)
 		quiet_leave(connector, true);
 	if (!connector->base.failure) {
+		if (reason == PLX_LINK_TIMEOUT)
+			session_note_late(link);
 		ended(connector, reason, text);
 		return;
 	}
@@ -184,6 +186,8 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 {
 	if (connector->base.failure || !connector->base.link)
 		return;
+	if (reason == PLX_LINK_TIMEOUT)
+		session_note_late(connector->base.link);
 	connector->failed_as = reason;
 	connector->state = PLX_CONNECTOR_CLOSING;
 	session_link_fail(&connector->base, why);

@@ -9,6 +9,19 @@ void session_log_late(const char *peer)
 	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, peer);
 }
 
+static __thread struct session_late late;
+
+const struct session_late *session_late(void)
+{
+	return &late;
+}
+
+void session_note_late(const struct plx_link *link)
+{
+	late.count++;
+	plx_link_peer_format(link, late.peer);
+}
+
 void session_link_fail(struct session_link *session, const char *why)
 {
 	if (session->failure)

@@ -42,6 +42,7 @@ struct session_link {
 	struct plx_acceptor *acceptor; /* NULL: a connector's */
 	bool closing;                  /* from this side */
 	bool settling;                 /* waits until all is sent */
+	bool late;                     /* accepted: that took too long */
 	bool finishing;                /* its end is being reported */
 	const char *failure;           /* why this side ended it: constant text; NULL: it did not */
 	struct plx_timer timer;        /* the limit of a close; or a connector's next attempt */
@@ -58,6 +59,18 @@ void session_link_close(struct session_link *session);
 void session_link_settled(struct session_link *session);
 /* The peer of a released session of this lcore that is still closing; NULL: none. */
 const char *session_closing(void);
+
+/* The time is PLX_CLOSE_NS. */
+#define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
+
+/* Links of this thread's lcore that were closed, and given up because their peers had not taken
+ * everything within PLX_CLOSE_NS: they end with PLX_LINK_TIMEOUT. */
+struct session_late {
+	uint64_t count;
+	char peer[PLX_PEER_BYTES]; /* the newest */
+};
+
+const struct session_late *session_late(void);
 
 /* Connecting ---------------------------------------------------------------------------------- */
 
@@ -223,10 +236,9 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 /* Inside lib/session --------------------------------------------------------------------------- */
 
-/* The time is PLX_CLOSE_NS. */
-#define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
 extern struct plx_log_component *const session_log;
 void session_log_late(const char *peer);
+void session_note_late(const struct plx_link *link);
 const char *connector_closing(void);
 /* Several addresses of a connector, tried in turn. All that follow are for connectors with some. */
 struct addresses {

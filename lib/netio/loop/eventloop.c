@@ -172,8 +172,20 @@ static void stop_draining(struct netio_eventloop **evloop)
 	(*evloop)->draining = false;
 }
 
+/* All are closed. before: session_late()->count. Return: -ETIMEDOUT if some were given up. */
+static int check_late(const char *what, uint64_t before)
+{
+	const struct session_late *late = session_late();
+
+	if (late->count == before)
+		return 0;
+	return plx_fail(ETIMEDOUT, "%s: %s%s " SESSION_LATE, what, late->peer,
+			late->count - before > 1 ? ", and others," : "");
+}
+
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 {
+	uint64_t late_before = session_late()->count;
 	int rc = check_outside(evloop, "netio_drain");
 
 	if (rc)
@@ -185,13 +197,13 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 	rc = plx_loop_until(are_all_closed, evloop, timeout_ns);
 	if (rc == -ETIMEDOUT)
 		plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
-	return netio_logged(rc);
+	return netio_logged(rc ?: check_late("netio_drain", late_before));
 }
 
 /* Each step may be repeated: C++ callbacks may throw. */
 int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t timeout_ns)
 {
-	uint64_t began_ns = plx_now_ns();
+	uint64_t began_ns = plx_now_ns(), late_before = session_late()->count;
 	int rc;
 
 	plx_signal_fini(&evloop->terminate);
@@ -199,8 +211,8 @@ int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t t
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	rc = plx_loop_until(is_closed, evloop, timeout_ns); /* it takes turns of the loop */
-	if (rc != -ETIMEDOUT)
-		return 0;
+	if (rc != -ETIMEDOUT) /* some may have begun to close long before */
+		return netio_logged(check_late(what, late_before));
 	return netio_fail(ETIMEDOUT,
 			  "%s: %s, and perhaps others, did not agree to close within %.1f s; what "
 			  "they had not taken is lost",

@@ -8,6 +8,9 @@
 
 #define MESSAGE_MAX 4000 /* of requests: a full list fits */
 
+/* The link delivered what it had taken; it takes nothing more once its peer closes it. */
+#define CLOSED_EARLY "the subscriber closed it; what waited for it is lost"
+
 static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MAX, "requests fit");
 
 static struct subscriber *subscriber_of(struct outbox *outbox)
@@ -176,8 +179,12 @@ static bool on_ended(struct session_link *session, struct plx_link *link,
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 
-	accepted_note_end(&subscriber->accepted, link, reason, text);
+	uint64_t lost = subscriber->outbox.stats.messages_lost;
+
 	outbox_link_ended(&subscriber->outbox);
+	lost = subscriber->outbox.stats.messages_lost - lost;
+	accepted_note_end(&subscriber->accepted, link, reason,
+			  reason == PLX_LINK_CLOSED && lost ? CLOSED_EARLY : text);
 	subscriber_lose(subscriber, may_return(session, reason) ? subscriber->key : 0);
 	return true;
 }

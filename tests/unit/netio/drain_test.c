@@ -61,8 +61,13 @@ SOCKET_TEST(a_receiver_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
 
 static unsigned subscribed;
 
-PLX_COUNTS(on_subscribed, subscribed, struct netio_subscriber *who,
-	   const struct netio_subscription *what)
+static struct netio_subscriber *newest;
+
+static void on_subscribed(struct netio_subscriber *who, const struct netio_subscription *what)
+{
+	subscribed++;
+	newest = who;
+}
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
@@ -70,10 +75,11 @@ static void on_published(struct netio_subscribe_socket *socket, const struct net
 	keep_message(&heard.kept, msg);
 }
 
-SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
+static struct netio_publish_socket publisher;
+static struct netio_subscribe_socket subscriber;
+
+static void publish_pages(void)
 {
-	static struct netio_publish_socket publisher;
-	static struct netio_subscribe_socket subscriber;
 	static uint8_t page[PAGE_BYTES - 64];
 
 	subscribed = 0;
@@ -93,9 +99,82 @@ SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fin
 	for (unsigned i = 0; i < PAGES; i++)
 		assert_int_equal(netio_buffered_publish(&publisher, 1, page, sizeof(page), 0, NULL),
 				 0);
+}
+
+SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
+{
+	publish_pages();
 	expect_fini_in_time();
 	assert_in_range(heard.messages, 2, PAGES - 1);
 	netio_subscribe_socket_fini(&subscriber);
+}
+
+/* Giving up ------------------------------------------------------------------------------------ */
+
+static struct {
+	unsigned count;
+	enum plx_link_reason reason;
+	char why[200];
+	uint64_t lost;
+} given_up;
+
+static void on_given_up(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
+{
+	struct netio_publish_stats stats;
+
+	netio_publish_stats_read(&publisher, &stats);
+	given_up.count++;
+	given_up.reason = reason;
+	given_up.lost = stats.lost;
+	snprintf(given_up.why, sizeof(given_up.why), "%s", why);
+}
+
+SOCKET_TEST(netio_drain_reports_what_it_gave_up)
+{
+	publish_pages();
+	memset(&given_up, 0, sizeof(given_up));
+	publisher.cb_connection_closed = on_given_up;
+	assert_fails(netio_drain(&loop, LIMIT_NS), -ETIMEDOUT,
+		     ") did not take all within 5 s; what it had not taken is lost");
+	netio_timer_stop(&trickle);
+	assert_int_equal(given_up.count, 1);
+	assert_int_equal(given_up.reason, PLX_LINK_TIMEOUT);
+	assert_string_equal(given_up.why,
+			    "it did not take all within 5 s; what it had not taken is lost");
+	assert_in_range(given_up.lost, 1, PAGES - 1);
+	assert_int_equal(log_count("netio:0: netio_drain: "), 1);
+	/* That was reported. */
+	assert_int_equal(netio_drain(&loop, LIMIT_NS), 0);
+	assert_int_equal(netio_eventloop_fini(&loop), 0);
+	netio_subscribe_socket_fini(&subscriber);
+}
+
+/* Its time began when its connection was closed, before netio_fini. */
+SOCKET_TEST(netio_fini_reports_what_it_gave_up)
+{
+	publish_pages();
+	netio_subscriber_close(newest);
+	turn_ms(2000);
+	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
+		     ") did not take all within 5 s; what it had not taken is lost");
+	netio_timer_stop(&trickle);
+	netio_subscribe_socket_fini(&subscriber);
+}
+
+/* It takes nothing more, so the publisher need not wait for it. */
+SOCKET_TEST(a_subscriber_that_ends_during_a_drain_loses_what_waits)
+{
+	publish_pages();
+	memset(&given_up, 0, sizeof(given_up));
+	publisher.cb_connection_closed = on_given_up;
+	netio_subscribe_socket_fini(&subscriber);
+	assert_int_equal(netio_drain(&loop, LIMIT_NS), 0);
+	netio_timer_stop(&trickle);
+	assert_int_equal(given_up.count, 1);
+	assert_int_equal(given_up.reason, PLX_LINK_CLOSED);
+	assert_string_equal(given_up.why, "the subscriber closed it; what waited for it is lost");
+	assert_in_range(given_up.lost, 1, PAGES - 1);
+	assert_int_equal(netio_eventloop_fini(&loop), 0);
 }
 
 /* Callbacks that open connections again -------------------------------------------------------- */
