@@ -86,7 +86,8 @@ struct netio_subscription {
 	netio_tag_t mask; /**< bits to compare; 0: no mask. A mask of leading ones is as fast as a
 			       range; a publisher takes up to 64 different other masks */
 	enum netio_delivery delivery;
-	enum netio_policy policy; /**< if the subscriber is slow */
+	enum netio_policy policy; /**< if the subscriber is slow. In callbacks: what it asked for,
+				       so maybe the default */
 	uint64_t backlog_bytes;   /**< bytes of messages that may wait at the publisher for this
 				       subscriber while its link has no room, plus up to one page.
 				       0: all that its pages hold, which is also the maximum; with
@@ -121,6 +122,8 @@ struct netio_subscriber_stats {
 	uint32_t pages_under_way;                /**< begun, waiting, or in flight */
 	bool is_slow;                            /**< some messages wait for its link */
 	uint64_t blocked_ns; /**< in all, from AGAIN or PARTIAL until it had room */
+	uint64_t lost; /**< messages in pages not sent when its connection ended; not in `missed`.
+			    Set before cb_unsubscribed and cb_connection_closed run */
 };
 
 void netio_subscriber_stats_read(const struct netio_subscriber *subscriber,

@@ -365,6 +365,7 @@ void netio_subscriber_stats_read(const struct netio_subscriber *subscriber,
 		.pages_under_way = outbox->count - outbox->free_count,
 		.is_slow = outbox_is_slow(outbox),
 		.blocked_ns = block_total_ns(its),
+		.lost = outbox->stats.messages_lost,
 	};
 	memcpy(stats_out->missed, outbox->missed, sizeof(stats_out->missed));
 }

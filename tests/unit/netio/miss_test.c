@@ -89,4 +89,30 @@ SLOW_TEST(a_line_that_is_suppressed_is_logged_later)
 	catch_up(&subs[0]);
 }
 
+/* What a subscriber lost ----------------------------------------------------------------------- */
+
+static struct netio_subscriber_stats at_end;
+
+static void note_end_of(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
+{
+	went++;
+	netio_subscriber_stats_read(who, &at_end);
+}
+
+SLOW_TEST(what_is_lost_with_a_connection_is_counted_for_its_subscriber)
+{
+	begin_slow(NETIO_POLICY_BLOCK);
+	publisher.cb_connection_closed = note_end_of;
+	publish_until_again(400);
+	netio_subscriber_stats_read(subscriber, &at_end);
+	assert_int_equal(at_end.lost, 0);
+	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
+	TURN_UNTIL(went == 1);
+	assert_in_range(at_end.lost, 1, number);
+	assert_int_equal(at_end.lost, stats().lost);
+	assert_int_equal(at_end.missed[NETIO_GAP_GIVEN_UP], 1); /* the one that got AGAIN */
+	number++;
+	catch_up(&subs[0]);
+}
+
 PLX_TEST_MAIN()
