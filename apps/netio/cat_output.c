@@ -303,15 +303,17 @@ int cat_output_start(void)
 
 void cat_output_finish(void)
 {
-	size_t left;
+	uint64_t end_ns = plx_now_ns() + PLX_CLOSE_NS;
+	bool is_late = false;
 
 	plx_fd_remove(out.watch);
 	plx_poller_remove(out.poller);
-	for (fill(); out.begin < out.end && write_ready(PATIENCE_MS) > 0; fill())
-		continue;
-	left = queue.count;
-	if (left)
-		cat_fail("standard output took nothing for 2 s: %zu messages are lost", left);
+	for (fill(); out.begin < out.end && !is_late && write_ready(PATIENCE_MS) > 0; fill())
+		is_late = plx_now_ns() >= end_ns;
+	if (queue.count)
+		cat_fail("standard output %s: %zu messages are lost",
+			 is_late ? "did not take all within 5 s" : "took nothing for 2 s",
+			 queue.count);
 	while (queue.count)
 		drop_first();
 	free(queue.at);

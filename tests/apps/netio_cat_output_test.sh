@@ -75,6 +75,28 @@ for mode in recv subscribe; do
 		"[[ -s '$temp/slow' ]] && cmp -n \$(stat -c %s '$temp/slow') '$temp/lines' '$temp/slow' && [[ -z \$(tail -c 1 '$temp/slow') ]]"
 done
 
+# sips: reads a little now and then.
+sips()
+{
+	while (($(head -c 4096 | wc -c) > 0)); do sleep 0.5; done
+}
+
+# A slow reader does not delay the end for long.
+serve send publish -t 7 <"$temp/lines"
+giver=$pid
+run sub subscribe --connect "127.0.0.1:$port" -t 7 --slow block > >(sips)
+reader=$!
+taker=$pid
+wait_until "grep -q subscribed '$temp/sub.err'"
+wait_until 'waits_for_reader "$taker"'
+began=$SECONDS
+kill "$taker"
+ends "$taker"
+check 'a slow reader ends subscribe with 1, soon' \
+	"(($? == 1 && SECONDS - began < 20)) && grep -q 'standard output did not take all within 5 s: ' '$temp/sub.err'"
+kill_off "$reader"
+kill_off "$giver"
+
 # A reader that leaves is noticed while no messages arrive.
 head -n 1 <"$temp/fifo" >"$temp/out" &
 head=$!
