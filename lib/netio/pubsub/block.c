@@ -5,6 +5,7 @@
 #include "pubsub_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define LOG_AFTER_NS PLX_NS_PER_S
 
@@ -18,18 +19,23 @@ static void log_begin(struct subscriber *subscriber)
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	const struct outbox *outbox = &subscriber->outbox;
 	struct plx_link_stats link;
-	char who[PLX_PEER_BYTES];
+	char who[PLX_PEER_BYTES], on_the_way[64];
+	uint32_t under_way;
 
 	if (!plx_log_allowed(&core->acceptor.log_limit, plx_loop_now_ns()))
 		return;
 	plx_link_stats_read(subscriber->accepted.session.link, &link);
+	under_way = link.tx_queued + link.tx_inflight;
+	snprintf(on_the_way, sizeof(on_the_way), "%u messages are on the way to it", under_way);
 	subscriber->block.is_logged = true;
 	plx_log(netio_log, PLX_LOG_WARNING,
-		WHO " has blocked its publisher for %" PRIu64 " ms: %" PRIu64 " bytes wait for its "
-		    "link, %u of %u pages are in use, and %u messages are under way",
+		WHO " has blocked its publisher for %" PRIu64 " ms: %" PRIu64 " bytes wait at the "
+		    "publisher, %u of %u pages are in use, and %s",
 		WHO_ARGS(subscriber, who), blocked_ns(subscriber) / PLX_NS_PER_MS,
 		outbox_backlog_bytes(outbox), outbox->count - outbox->free_count, outbox->count,
-		link.tx_queued + link.tx_inflight);
+		/* The link waits for credit. */
+		under_way ? on_the_way
+			  : "nothing is on the way to it: its receive buffers are full");
 }
 
 static void disconnect(struct subscriber *subscriber)

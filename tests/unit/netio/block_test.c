@@ -56,6 +56,7 @@ SLOW_TEST(a_subscriber_that_blocks_for_a_second_is_logged_once)
 	assert_int_equal(log_count("netio:1: "), 1);
 	assert_int_equal(log_count(" 8 of 8 pages are in use"), 1);
 	assert_int_equal(log_count(": 0 bytes wait"), 0);
+	assert_int_equal(log_count("nothing is on the way to it: its receive buffers are full"), 1);
 	assert_in_range(blocked_ms(), 1000, 60000);
 	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_AGAIN);
 	turn_ms(1200); /* no second line */
