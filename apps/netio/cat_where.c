@@ -15,10 +15,9 @@ static int add_address(const char *text)
 	const char *option = listens() ? "--listen" : "--connect";
 	struct cat_address *address = &cat_conf.addresses[cat_conf.address_count];
 
-	if (plx_address_check(option, text) != 0)
+	if (plx_address_split(option, text, address->host, &address->port) != 0)
 		return -EINVAL;
-	address->port = plx_app_split_address(text, address->host);
-	if (!listens() && (address->host[0] == '\0' || strcmp(address->host, "*") == 0))
+	if (!listens() && strcmp(address->host, "*") == 0)
 		return plx_fail(EINVAL, "--connect %s: give a host, such as 192.0.2.1:7000", text);
 	if (!listens() && address->port == 0)
 		return plx_fail(EINVAL, "--connect %s: port 0; give 1 to 65535", text);

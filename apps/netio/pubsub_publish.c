@@ -272,9 +272,10 @@ static int listen_at(const char *host, unsigned port)
 static int set_up(void)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(pubsub_conf.listen, host);
+	unsigned port;
 
-	if (netio_init(&run.ctx) != 0)
+	if (plx_address_split("--listen", pubsub_conf.listen, host, &port) != 0 ||
+	    netio_init(&run.ctx) != 0)
 		return -1;
 	netio_timer_init(&run.ctx.evloop, &run.timer);
 	run.timer.cb = on_timer;

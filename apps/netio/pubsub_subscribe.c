@@ -128,9 +128,10 @@ static int start(struct member *member, const char *host, unsigned port)
 static int start_all(void)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(pubsub_conf.connect, host);
+	unsigned port;
 
-	if (netio_init(&ctx) != 0)
+	if (plx_address_split("--connect", pubsub_conf.connect, host, &port) != 0 ||
+	    netio_init(&ctx) != 0)
 		return -1;
 	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++)
 		if (start(&members[i], host, port) != 0)

@@ -136,9 +136,10 @@ static int serve(void)
 	struct netio_listen_socket socket;
 	struct netio_context ctx;
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(listen_address, host);
+	unsigned port;
 
-	if (netio_init(&ctx) != 0 || netio_listen_socket_init(&ctx.evloop, &socket, &attr) != 0)
+	if (plx_address_split("--listen", listen_address, host, &port) != 0 ||
+	    netio_init(&ctx) != 0 || netio_listen_socket_init(&ctx.evloop, &socket, &attr) != 0)
 		return 1;
 	socket.cb_connection_established = on_established;
 	socket.cb_connection_closed = on_closed;

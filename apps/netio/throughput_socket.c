@@ -136,8 +136,11 @@ static int connect_buffered(struct netio_eventloop *evloop, const char *host, un
 int throughput_connect(struct netio_eventloop *evloop)
 {
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(throughput_conf.connect, host);
+	unsigned port;
+	int rc = plx_address_split("--connect", throughput_conf.connect, host, &port);
 
+	if (rc)
+		return rc;
 	return throughput_conf.mode == MODE_BUFFERED ? connect_buffered(evloop, host, port)
 						     : connect_unbuffered(evloop, host, port);
 }

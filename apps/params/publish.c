@@ -18,13 +18,14 @@ int publish_start(const char *address, unsigned port)
 		.timeout_ns = TIMEOUT_NS,
 	};
 	char host[PLX_ADDRESS_MAX];
+	unsigned of_address;
 	int rc = netio_init(&context);
 
 	if (rc)
 		return rc;
 	is_started = true;
-	plx_app_split_address(address, host);
-	rc = netio_publish_socket_init(&context.evloop, &publisher, &attr);
+	rc = plx_address_split("--listen", address, host, &of_address);
+	rc = rc ? rc : netio_publish_socket_init(&context.evloop, &publisher, &attr);
 	return rc ? rc : netio_publish_listen(&publisher, host, port);
 }
 

@@ -210,13 +210,11 @@ static int ask_port(unsigned *port_out)
 
 static int subscribe(void)
 {
-	unsigned port = 0;
+	unsigned port = 0, of_service;
 	int rc = ask_port(&port);
 
-	if (rc)
-		return rc;
-	plx_app_split_address(seen.conf->service, seen.host);
-	rc = netio_init(&seen.netio);
+	rc = rc ? rc : plx_address_split("--connect", seen.conf->service, seen.host, &of_service);
+	rc = rc ? rc : netio_init(&seen.netio);
 	rc = rc ? rc : netio_subscribe_socket_init(&seen.netio.evloop, &seen.socket, NULL);
 	if (rc)
 		return rc;

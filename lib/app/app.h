@@ -12,9 +12,6 @@
 #include "plx_lcore.h"
 #include "plx_stats.h"
 
-/** Split an address that PLX_ADDRESS or plx_address_check has accepted. Return: the port. */
-unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX]);
-
 /** Print untrusted text without control sequences, as plx_printable_next does. plain: further ASCII
  * characters to print unchanged, such as a line feed, or a backslash if no reader decodes
  * escapes. */

@@ -4,19 +4,9 @@
 #include "plx_fabric.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
 #define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
-
-unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX])
-{
-	const char *colon = strrchr(address, ':');
-
-	snprintf(host_out, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
-	return (unsigned)strtoul(colon + 1, NULL, 10);
-}
 
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain)
 {

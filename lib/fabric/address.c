@@ -124,6 +124,23 @@ int plx_address_check(const char *option, const char *address)
 	return address_split(option, address, host, port);
 }
 
+int plx_address_split(const char *option, const char *address, char host_out[PLX_ADDRESS_MAX],
+		      unsigned *port_out)
+{
+	int rc = plx_address_check(option, address);
+	const char *colon;
+
+	if (rc)
+		return rc;
+	colon = strrchr(address, ':');
+	if (colon == address)
+		snprintf(host_out, PLX_ADDRESS_MAX, "*");
+	else
+		snprintf(host_out, PLX_ADDRESS_MAX, "%.*s", (int)(colon - address), address);
+	*port_out = (unsigned)strtoul(colon + 1, NULL, 10);
+	return 0;
+}
+
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own)
 {
 	struct in6_addr there = address_host(peer), here = address_host(own);

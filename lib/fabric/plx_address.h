@@ -18,6 +18,14 @@ int plx_address_check(const char *option, const char *address);
 /** Longest address text, including its NUL. */
 #define PLX_ADDRESS_MAX 300
 
+/** Check "host:port" as plx_address_check, and split it, for functions that take both. An IPv6
+ * address keeps its brackets, which NetIO's functions accept, so that "%s:%u" gives an address
+ * again. No host means "*".
+ * Thread: any.
+ * Return: 0; -EINVAL. */
+int plx_address_split(const char *option, const char *address, char host_out[PLX_ADDRESS_MAX],
+		      unsigned *port_out);
+
 struct plx_lookup;
 typedef void (*plx_lookup_fn)(struct plx_lookup *lookup, void *arg);
 

@@ -276,11 +276,12 @@ static int watch_all(void)
 {
 	struct plx_rpc_call call = {.method = PARAMS_WATCH, .done = on_port};
 	char host[PLX_ADDRESS_MAX];
+	unsigned of_service;
 	int rc = plx_rpc_call_start(load.client, &call, NULL, 0, NULL);
 
 	rc = rc ? rc : turn_until(has_port, "the port where it publishes");
 	rc = rc ? rc : netio_init(&load.netio);
-	plx_app_split_address(service, host);
+	rc = rc ? rc : plx_address_split("--connect", service, host, &of_service);
 	for (uint64_t i = 0; rc == 0 && i < watchers; i++)
 		rc = watcher_begin(&load.watchers[i], host);
 	return rc ? rc : turn_until(are_subscribed, "watchers that have subscribed");

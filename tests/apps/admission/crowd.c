@@ -36,8 +36,8 @@ static int start_subscribers(void)
 	/* Short messages: all of them fit into memory. */
 	const struct netio_subscribe_attr attr = {.buffer_bytes = 4096, .buffer_count = 4};
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(connect_address, host);
-	int rc = netio_init(&ctx);
+	unsigned port;
+	int rc = plx_address_split("--connect", connect_address, host, &port) ?: netio_init(&ctx);
 
 	for (uint64_t i = 0; rc == 0 && i < count; i++) {
 		rc = netio_subscribe_socket_init(&ctx.evloop, &sockets[i], &attr);

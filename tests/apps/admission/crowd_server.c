@@ -57,9 +57,10 @@ static int publish(void)
 	/* Thousands of subscribers fit into memory. */
 	const struct netio_publish_attr attr = {.page_bytes = 4096, .page_count = 4};
 	char host[PLX_ADDRESS_MAX];
-	unsigned port = plx_app_split_address(listen_address, host);
+	unsigned port;
 
-	if (netio_init(&ctx) != 0 || netio_publish_socket_init(&ctx.evloop, &publisher, &attr) != 0)
+	if (plx_address_split("--listen", listen_address, host, &port) != 0 ||
+	    netio_init(&ctx) != 0 || netio_publish_socket_init(&ctx.evloop, &publisher, &attr) != 0)
 		return -1;
 	publisher.cb_subscribed = on_subscribed;
 	publisher.cb_connection_closed = on_closed;

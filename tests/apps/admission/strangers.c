@@ -169,9 +169,9 @@ int main(int argc, char **argv)
 	struct rlimit files;
 	unsigned port;
 
-	if (plx_app_parse(argc - 1, argv + 1, &app) != 0)
+	if (plx_app_parse(argc - 1, argv + 1, &app) != 0 ||
+	    plx_address_split("--connect", connect_address, host, &port) != 0)
 		return plx_app_fail(&app);
-	port = plx_app_split_address(connect_address, host);
 	if (!parse(host, port, &to) || (from && !parse(from, 0, &source)) ||
 	    (from && source.ss_family != to.ss_family)) {
 		plx_app_say("give numbers of one family, not %s and %s", connect_address,

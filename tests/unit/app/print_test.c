@@ -68,14 +68,4 @@ PLX_TEST(additional_characters_may_stay_unescaped)
 	SHOWN("\0", "\n", "\\x00");
 }
 
-PLX_TEST(an_address_is_split_at_its_last_colon)
-{
-	char host[PLX_ADDRESS_MAX];
-
-	assert_int_equal(plx_app_split_address("[::1]:7000", host), 7000);
-	assert_string_equal(host, "[::1]");
-	assert_int_equal(plx_app_split_address("*:0", host), 0);
-	assert_string_equal(host, "*");
-}
-
 PLX_TEST_MAIN()

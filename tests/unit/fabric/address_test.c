@@ -30,6 +30,32 @@ PLX_TEST(good_addresses_are_split)
 	}
 }
 
+PLX_TEST(programs_split_addresses_and_join_them_again)
+{
+	static const struct {
+		const char *text, *host;
+		unsigned port;
+	} rows[] = {
+		{"127.0.0.1:7000", "127.0.0.1", 7000},
+		{"[::1]:7000", "[::1]", 7000},
+		{"*:0", "*", 0},
+		{":65535", "*", 65535},
+		{"host.example:00080", "host.example", 80},
+	};
+	char host[PLX_ADDRESS_MAX] = "unchanged";
+	unsigned port = 1;
+
+	assert_fails(plx_address_split("--connect", "::1:7", host, &port), -EINVAL,
+		     "--connect ::1:7: an IPv6 address needs brackets");
+	assert_string_equal(host, "unchanged");
+	assert_int_equal(port, 1);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_works(plx_address_split("--listen", rows[i].text, host, &port));
+		assert_string_equal(host, rows[i].host);
+		assert_int_equal(port, rows[i].port);
+	}
+}
+
 PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 {
 	static const char *const rows[][2] = {
