@@ -407,8 +407,8 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id);
  * that the lcore has not taken is withdrawn, and has not run. The log names an lcore that does not
  * run its loop, once per client.
  * Thread: any except lcores.
- * Return: 0, see result_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as
- * plx_rpc_call_start, or no result_out, or room without reply; -ENOMEM. */
+ * Return: 0, see result_out->status; -ENOENT the lcores have ended; -EDEADLK on an lcore; -EINVAL
+ * and -EMSGSIZE as plx_rpc_call_start, or no result_out, or room without reply; -ENOMEM. */
 int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		      const void *data, size_t length, void *reply, size_t room,
 		      struct plx_rpc_result *result_out);

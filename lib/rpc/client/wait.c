@@ -145,12 +145,18 @@ static bool sleep_for(struct caller *caller, uint64_t ns)
 	return pthread_cond_timedwait(&caller->ended, &caller->client->waiters.lock, &until) == 0;
 }
 
-/* Under the lock. An lcore that runs its loop is only late. */
-static void warn_once(struct plx_rpc_client *client)
+/* Under the lock: whether to warn, once per client. An lcore that runs its loop is only late. */
+static bool must_warn(struct plx_rpc_client *client)
 {
 	if (client->waiters.warned || plx_loop_is_running(client->lcore))
-		return;
+		return false;
 	client->waiters.warned = true;
+	return true;
+}
+
+/* Not under the lock: the log may block, or call the program. */
+static void warn(const struct plx_rpc_client *client)
+{
 	plx_log(rpc_log, PLX_LOG_WARNING,
 		"plx_rpc_call_wait: lcore %u, which owns the client, does not run its loop; call "
 		"plx_loop_run there while threads wait",
@@ -168,8 +174,11 @@ static bool sleep_until_ended(struct caller *caller)
 		if (left_ns == 0)
 			return false;
 		if (!sleep_for(caller, left_ns < CHECK_NS ? left_ns : CHECK_NS) &&
-		    caller->state == CALLER_QUEUED)
-			warn_once(caller->client);
+		    caller->state == CALLER_QUEUED && must_warn(caller->client)) {
+			pthread_mutex_unlock(&caller->client->waiters.lock);
+			warn(caller->client);
+			pthread_mutex_lock(&caller->client->waiters.lock);
+		}
 	}
 	return true;
 }
@@ -177,7 +186,6 @@ static bool sleep_until_ended(struct caller *caller)
 /* Under the lock: the call ends with DEADLINE, as prepared in its result. */
 static void leave(struct caller *caller)
 {
-	warn_once(caller->client);
 	if (caller->state == CALLER_QUEUED) {
 		TAILQ_REMOVE(&caller->client->waiters.queued, caller, link);
 		caller->state = CALLER_ENDED;
@@ -192,21 +200,27 @@ static void leave(struct caller *caller)
 static int call_there(struct caller **caller_io)
 {
 	struct caller *caller = *caller_io;
-	struct rpc_waiters *waiters = &caller->client->waiters;
+	struct plx_rpc_client *client = caller->client;
+	struct rpc_waiters *waiters = &client->waiters;
+	bool is_late;
 	int rc;
 
 	pthread_mutex_lock(&waiters->lock);
 	caller->state = CALLER_QUEUED;
 	TAILQ_INSERT_TAIL(&waiters->queued, caller, link);
 	plx_signal_fire(&waiters->arrived);
-	if (!sleep_until_ended(caller))
+	is_late = !sleep_until_ended(caller);
+	if (is_late)
 		leave(caller);
 	rc = caller->rc;
 	if (caller->state == CALLER_LEFT) {
 		*caller_io = NULL;
 		rc = 0;
 	}
+	is_late = is_late && must_warn(client);
 	pthread_mutex_unlock(&waiters->lock);
+	if (is_late)
+		warn(client);
 	return rc;
 }
 
@@ -248,6 +262,8 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 
 	if (plx_is_forked())
 		return plx_fail_forked("plx_rpc_call_wait");
+	if (!plx_lcore_count())
+		return plx_fail(ENOENT, "plx_rpc_call_wait: " NOT_UP_TEXT);
 	if (plx_lcore_id() != PLX_LCORE_NONE)
 		return plx_fail(EDEADLK, "an lcore cannot wait for a call; give it a callback");
 	if (!result_out || (room && !reply))
