@@ -253,8 +253,9 @@ void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket
 /** Publish a message without copying it. It must not change until cb_msg_published returns *key.
  * (Subscriptions with buffered delivery get a copy if the pages hold it and PLX_SEND_COPY_MAX
  * permits it; otherwise it leaves at once. So do slow subscribers: under POLICY_BLOCK of messages
- * up to 1 KiB, in two pages, so at least 128 messages of 64 bytes find room.) *key is only read
- * and may be reused on return; with NETIO_REENTRY it must be the same.
+ * up to 1 KiB, in two pages, which are allocated then. With all defaults, at least 128 messages of
+ * 64 bytes find room.) *key is only read and may be reused on return; with NETIO_REENTRY it must be
+ * the same.
  * Return:
  * NETIO_STATUS_OK: each subscriber's transport has it, or will have it.
  * NETIO_STATUS_AGAIN: no subscriber had room. Nothing was taken and no callback follows. Publish

@@ -188,7 +188,7 @@ void outbox_flush(struct outbox *outbox)
 
 void outbox_flush_soon(struct outbox *outbox)
 {
-	if (outbox->waiting_count)
+	if (outbox->waiting_count || outbox->urgent) /* outbox_writable follows */
 		outbox->urgent = outbox->page != NULL;
 	else
 		outbox_flush(outbox);
@@ -223,7 +223,7 @@ void outbox_writable(struct outbox *outbox)
 int outbox_flush_before(struct outbox *outbox)
 {
 	outbox_flush_soon(outbox);
-	if (outbox->waiting_count)
+	if (outbox->waiting_count || outbox->urgent)
 		return NETIO_STATUS_AGAIN;
 	outbox_report_gap(outbox);
 	outbox->no_wait = false;

@@ -237,6 +237,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 /* Send in its own frame if nothing waits; otherwise in the page, as soon as possible. */
 static int submit_at_once(struct outbox *outbox, const struct message *message)
 {
+	bool is_refused = false;
 	int rc;
 
 	/* Otherwise the limit would depend on the link's room. */
@@ -247,9 +248,12 @@ static int submit_at_once(struct outbox *outbox, const struct message *message)
 		outbox->alone += rc == 0;
 		if (rc != NETIO_STATUS_AGAIN)
 			return rc;
+		is_refused = true; /* more messages may join this one in its page */
 	}
 	rc = outbox_put(outbox, message);
-	if (rc == 0)
+	if (rc == 0 && is_refused)
+		outbox_flush_when_writable(outbox);
+	else if (rc == 0)
 		outbox_flush_soon(outbox);
 	return rc;
 }

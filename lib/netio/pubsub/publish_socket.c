@@ -134,6 +134,7 @@ static void on_writable(struct accepted *accepted)
 		outbox_writable(&subscriber->outbox);
 	/* While pages wait, the link has no room, and this runs again. */
 	if (core->unbuffered && subscriber->outbox.waiting_count == 0) {
+		subscriber->outbox.room.wanted = 0;
 		block_end(subscriber);
 		publish_report_room(core);
 	} else if (accepted->session.link) {
@@ -178,7 +179,6 @@ static bool on_ended(struct session_link *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
-
 	uint64_t lost = subscriber->outbox.stats.messages_lost;
 
 	outbox_link_ended(&subscriber->outbox);

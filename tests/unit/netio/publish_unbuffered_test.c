@@ -2,7 +2,7 @@
 /* Publishing by reference: which subscribers a message reaches, and when its memory is free. */
 #include "pubsub_fixture.h"
 
-#define KEYS 4096
+#define KEYS 8192
 
 static struct netio_unbuffered_publish_socket publisher;
 static unsigned available, published, published_of[KEYS];
