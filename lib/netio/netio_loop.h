@@ -92,7 +92,8 @@ void netio_terminate(struct netio_eventloop *evloop);
  * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost:
  * its connection ends with PLX_LINK_TIMEOUT.
  * Return: 0; -EBUSY in a callback of this lcore, nothing was done; -ETIMEDOUT some are still open,
- * or ended with PLX_LINK_TIMEOUT on this lcore; -EINVAL; -EPERM. */
+ * or any connection of this lcore, also of a service, ended with PLX_LINK_TIMEOUT; -EINVAL;
+ * -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
 /** Call fn(arg) in the loop.

@@ -111,7 +111,7 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 		reason = PLX_LINK_TIMEOUT;
 		text = "it " SESSION_LATE;
 	} else if (reason == PLX_LINK_TIMEOUT) {
-		session_note_late(link);
+		session_note_late();
 	}
 	owner = accepted->acceptor->owner;
 	plx_timer_stop(&accepted->timer);
@@ -132,7 +132,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	char peer[PLX_PEER_BYTES];
 
 	session_log_late(plx_link_peer_format(accepted->link, peer));
-	session_note_late(accepted->link);
+	session_note_late();
 	accepted->late = true;
 	plx_link_abort(accepted->link);
 }

@@ -173,7 +173,7 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 		quiet_leave(connector, true);
 	if (!connector->base.failure) {
 		if (reason == PLX_LINK_TIMEOUT)
-			session_note_late(link);
+			session_note_late();
 		ended(connector, reason, text);
 		return;
 	}
@@ -187,7 +187,7 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 	if (connector->base.failure || !connector->base.link)
 		return;
 	if (reason == PLX_LINK_TIMEOUT)
-		session_note_late(connector->base.link);
+		session_note_late();
 	connector->failed_as = reason;
 	connector->state = PLX_CONNECTOR_CLOSING;
 	session_link_fail(&connector->base, why);

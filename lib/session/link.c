@@ -9,17 +9,16 @@ void session_log_late(const char *peer)
 	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, peer);
 }
 
-static __thread struct session_late late;
+static __thread uint64_t late_count;
 
-const struct session_late *session_late(void)
+uint64_t session_late_count(void)
 {
-	return &late;
+	return late_count;
 }
 
-void session_note_late(const struct plx_link *link)
+void session_note_late(void)
 {
-	late.count++;
-	plx_link_peer_format(link, late.peer);
+	late_count++;
 }
 
 void session_link_fail(struct session_link *session, const char *why)

@@ -63,14 +63,9 @@ const char *session_closing(void);
 /* The time is PLX_CLOSE_NS. */
 #define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
 
-/* Links of this thread's lcore that were closed, and given up because their peers had not taken
- * everything within PLX_CLOSE_NS: they end with PLX_LINK_TIMEOUT. */
-struct session_late {
-	uint64_t count;
-	char peer[PLX_PEER_BYTES]; /* the newest */
-};
-
-const struct session_late *session_late(void);
+/* How many links of this thread's lcore, of all libraries, were given up because their peers had
+ * not taken everything within PLX_CLOSE_NS: they end with PLX_LINK_TIMEOUT. */
+uint64_t session_late_count(void);
 
 /* Connecting ---------------------------------------------------------------------------------- */
 
@@ -238,7 +233,7 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 extern struct plx_log_component *const session_log;
 void session_log_late(const char *peer);
-void session_note_late(const struct plx_link *link);
+void session_note_late(void);
 const char *connector_closing(void);
 /* Several addresses of a connector, tried in turn. All that follow are for connectors with some. */
 struct addresses {

@@ -172,20 +172,20 @@ static void stop_draining(struct netio_eventloop **evloop)
 	(*evloop)->draining = false;
 }
 
-/* All are closed. before: session_late()->count. Return: -ETIMEDOUT if some were given up. */
+/* All are closed. before: session_late_count(). Return: -ETIMEDOUT if some were given up. */
 static int check_late(const char *what, uint64_t before)
 {
-	const struct session_late *late = session_late();
+	uint64_t count = session_late_count() - before;
 
-	if (late->count == before)
+	if (count == 0)
 		return 0;
-	return plx_fail(ETIMEDOUT, "%s: %s%s " SESSION_LATE, what, late->peer,
-			late->count - before > 1 ? ", and others," : "");
+	return plx_fail(ETIMEDOUT, "%s: %llu peer%s " SESSION_LATE, what, (unsigned long long)count,
+			count == 1 ? "" : "s");
 }
 
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 {
-	uint64_t late_before = session_late()->count;
+	uint64_t late_before = session_late_count();
 	int rc = check_outside(evloop, "netio_drain");
 
 	if (rc)
@@ -203,7 +203,7 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 /* Each step may be repeated: C++ callbacks may throw. */
 int netio_close_all(struct netio_eventloop *evloop, const char *what, uint64_t timeout_ns)
 {
-	uint64_t began_ns = plx_now_ns(), late_before = session_late()->count;
+	uint64_t began_ns = plx_now_ns(), late_before = session_late_count();
 	int rc;
 
 	plx_signal_fini(&evloop->terminate);

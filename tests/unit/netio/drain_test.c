@@ -135,7 +135,7 @@ SOCKET_TEST(netio_drain_reports_what_it_gave_up)
 	memset(&given_up, 0, sizeof(given_up));
 	publisher.cb_connection_closed = on_given_up;
 	assert_fails(netio_drain(&loop, LIMIT_NS), -ETIMEDOUT,
-		     ") did not take all within 5 s; what it had not taken is lost");
+		     "1 peer did not take all within 5 s; what it had not taken is lost");
 	netio_timer_stop(&trickle);
 	assert_int_equal(given_up.count, 1);
 	assert_int_equal(given_up.reason, PLX_LINK_TIMEOUT);
@@ -156,7 +156,7 @@ SOCKET_TEST(netio_fini_reports_what_it_gave_up)
 	netio_subscriber_close(newest);
 	turn_ms(2000);
 	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
-		     ") did not take all within 5 s; what it had not taken is lost");
+		     "1 peer did not take all within 5 s; what it had not taken is lost");
 	netio_timer_stop(&trickle);
 	netio_subscribe_socket_fini(&subscriber);
 }
