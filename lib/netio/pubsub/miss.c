@@ -23,14 +23,14 @@ static uint64_t count_missed(const struct outbox *outbox, uint32_t *reasons_out)
 /* Return: false: too many lines were logged just now. */
 static bool log_begin(struct subscriber *subscriber, enum plx_log_level level)
 {
-	struct acceptor *acceptor = (struct acceptor *)subscriber->accepted.session.acceptor;
+	struct netio_publish_core *core = subscriber_core(subscriber);
 	char who[PLX_PEER_BYTES], why[NETIO_GAP_TEXT_BYTES];
 	uint32_t reasons;
 	uint64_t count;
 
 	if (level > netio_log->level)
 		return true;
-	if (!plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
+	if (!plx_log_allowed(&core->miss_limit, plx_loop_now_ns()))
 		return false;
 	count = count_missed(&subscriber->outbox, &reasons);
 	plx_log(netio_log, level, WHO " misses messages: %" PRIu64 " so far (%s)",
@@ -38,13 +38,16 @@ static bool log_begin(struct subscriber *subscriber, enum plx_log_level level)
 	return true;
 }
 
-/* Conflated messages count apart: the subscriber asked for the newest ones only. */
+/* Conflated messages count apart: the subscriber asked for the newest ones only. A message that is
+ * given up is a decision of the publisher, or the end of a subscriber that blocked it. */
 void miss_note(struct subscriber *subscriber, enum netio_gap_reason reason)
 {
 	bool is_conflated = reason == NETIO_GAP_CONFLATED;
 	uint64_t *newest_ns = &subscriber->missed_ns[is_conflated];
 	uint64_t now_ns = plx_loop_now_ns();
 
+	if (reason == NETIO_GAP_GIVEN_UP)
+		return;
 	if ((*newest_ns && plx_time_since(*newest_ns, now_ns) < QUIET_NS) ||
 	    log_begin(subscriber, is_conflated ? PLX_LOG_INFO : PLX_LOG_WARNING))
 		*newest_ns = now_ns;

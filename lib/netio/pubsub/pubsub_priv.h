@@ -142,6 +142,7 @@ struct netio_publish_core {
 	struct pending_queue pendings; /* oldest first */
 	uint32_t pending_count;
 	bool wants_room; /* a caller got AGAIN and waits for a notice */
+	struct plx_log_limit miss_limit;
 
 	struct references references;
 	STAILQ_HEAD(done_publications, publication) done; /* oldest first */
