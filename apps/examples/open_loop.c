@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends requests at a fixed rate. Prints latencies from their intended times and from the sends.
- * Run it:  open_loop --connect 127.0.0.1:7000 --rate 20000
- *          with plx-echo in another terminal */
+ * Run it:  open_loop --connect 127.0.0.1:7000 --rate 20000      while plx-echo runs */
 #include <plx_app.h>
 #include <plx_fabric.h>
 #include <plx_stats.h>
@@ -54,10 +53,11 @@ static void on_room(struct plx_link *link, void *user)
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
-	uint64_t now_ns = plx_tsc_time_ns(plx_tsc_after_loads()), times[2] = {0};
+	uint64_t now_ns = plx_tsc_time_ns(plx_tsc_after_loads()), times[2];
 
-	if (message->len == sizeof(times))
-		memcpy(times, message->data, sizeof(times));
+	if (message->len != sizeof(times))
+		return;
+	memcpy(times, message->data, sizeof(times));
 	plx_hist_record(&from_intended, plx_time_since(times[0], now_ns));
 	plx_hist_record(&from_send, plx_time_since(times[1], now_ns));
 	if (from_send.count == count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads of a program that call a service: each becomes an lcore, and has many calls in flight.
- * Run it:  service_threads --connect 127.0.0.1:7000      with service in another terminal */
+ * Run it:  service_threads --connect 127.0.0.1:7000      while service runs */
 #include <plx_app.h>
 #include <plx_lcore.h>
 #include <plx_rpc.h>
@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 
 enum { THREADS = 4, IN_FLIGHT = 32, ECHO = 3 }; /* ECHO: as in service.c */
-
 static const char *address;
 static uint64_t calls = 10000;
 static const struct plx_option options[] = {
@@ -16,8 +15,7 @@ static const struct plx_option options[] = {
 	PLX_UINT("calls", "N", &calls, 1, UINT32_MAX, "calls of each thread (default 10000)"),
 	PLX_OPTIONS_END,
 };
-static const struct plx_app app = {
-	.name = "service_threads", .summary = "Call a service from threads.", .options = options};
+static const struct plx_app app = {.summary = "Call it from threads.", .options = options};
 
 struct caller { /* of one thread; main reads it after the join */
 	pthread_t thread;
@@ -26,7 +24,6 @@ struct caller { /* of one thread; main reads it after the join */
 };
 
 static atomic_uint running = THREADS;
-
 static void on_reply(const struct plx_rpc_result *result, void *arg);
 
 static void call_service(struct caller *caller)
@@ -34,10 +31,13 @@ static void call_service(struct caller *caller)
 	const struct plx_rpc_call call = {
 		.method = ECHO, .retry = true, .done = on_reply, .arg = caller};
 
-	while (caller->to_start && caller->in_flight < IN_FLIGHT &&
-	       plx_rpc_call_start(caller->client, &call, "hello", 5, NULL) == 0) {
-		caller->to_start--;
-		caller->in_flight++;
+	while (caller->to_start && caller->in_flight < IN_FLIGHT) {
+		bool started = !plx_rpc_call_start(caller->client, &call, "hello", 5, NULL);
+
+		caller->to_start = started ? caller->to_start - 1 : 0;
+		caller->in_flight += started;
+		if (!started)
+			plx_app_fail(&app);
 	}
 	if (!caller->in_flight)
 		plx_loop_quit();
@@ -47,13 +47,13 @@ static void call_service(struct caller *caller)
 static void on_reply(const struct plx_rpc_result *result, void *arg)
 {
 	struct caller *caller = arg;
+	bool failed = result->status != PLX_RPC_OK;
 
-	caller->in_flight--;
-	caller->replies += result->status == PLX_RPC_OK;
-	if (result->status != PLX_RPC_OK && caller->to_start && !plx_stopping())
+	if (failed && caller->to_start && !plx_stopping())
 		plx_app_say("a call failed: %s", plx_rpc_status_name(result->status));
-	if (result->status != PLX_RPC_OK)
-		caller->to_start = 0;
+	caller->to_start = failed ? 0 : caller->to_start;
+	caller->replies += !failed;
+	caller->in_flight--;
 	call_service(caller);
 }
 
@@ -62,13 +62,13 @@ static void *run(void *arg)
 	const char *const addresses[] = {address, NULL};
 	struct caller *caller = arg;
 
-	if (plx_lcore_adopt() != 0 ||
-	    plx_rpc_client_create(addresses, NULL, &caller->client) != 0) {
+	if (plx_lcore_adopt() || plx_rpc_client_create(addresses, NULL, &caller->client)) {
 		plx_app_fail(&app);
 	} else {
 		caller->to_start = calls;
 		call_service(caller);
-		plx_loop_run(); /* until the last reply, or a signal */
+		if (caller->in_flight)
+			plx_loop_run(); /* until the last reply, or a signal */
 		plx_rpc_client_destroy(caller->client);
 	}
 	plx_lcore_leave();

@@ -304,15 +304,19 @@ int cat_output_start(void)
 void cat_output_finish(void)
 {
 	uint64_t end_ns = plx_now_ns() + PLX_CLOSE_NS;
-	bool is_late = false;
+	uint64_t left_ms = PLX_CLOSE_NS / PLX_NS_PER_MS;
 
 	plx_fd_remove(out.watch);
 	plx_poller_remove(out.poller);
-	for (fill(); out.begin < out.end && !is_late && write_ready(PATIENCE_MS) > 0; fill())
-		is_late = plx_now_ns() >= end_ns;
+	for (fill(); out.begin < out.end && left_ms > 0; fill()) {
+		if (write_ready(left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS) <= 0)
+			break;
+		left_ms = plx_time_since(plx_now_ns(), end_ns) / PLX_NS_PER_MS;
+	}
 	if (queue.count)
 		cat_fail("standard output %s: %zu messages are lost",
-			 is_late ? "did not take all within 5 s" : "took nothing for 2 s",
+			 left_ms < PATIENCE_MS ? "did not take all within 5 s"
+					       : "took nothing for 2 s",
 			 queue.count);
 	while (queue.count)
 		drop_first();
