@@ -186,7 +186,7 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
 	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
 	echo=$pid
 	listening echo
-	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 1000
+	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 3000
 	loop=$pid
 	wait_until "grep -q 'open_loop.* connected' '$temp/echo'"
 	sleep 0.2
@@ -194,8 +194,8 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
 	sleep 0.4
 	kill -CONT "$echo"
 	ends_well open_loop "$loop"
-	check 'open_loop counts the stall from the intended time' "awk '/^  from intended/ {intended = \$5}
-		/^  from send/ {sent = \$5} END {exit !(intended > 100000 && intended > sent)}' '$temp/loop'"
+	check 'open_loop counts the stall from the intended time' "awk '/^  from intended/ {intended = \$6}
+		/^  from send/ {sent = \$6} END {exit !(intended > 100000 && intended > sent)}' '$temp/loop'"
 	check 'and prints bars' "grep -qE '% \|#+\$' '$temp/loop'"
 	stops_well plx-echo "$echo"
 fi

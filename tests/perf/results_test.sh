@@ -29,6 +29,7 @@ done
 # Of README.md's section: rows with a figure.
 section=$(sed -n '/^## How fast/,/^## /p' "$root/README.md")
 named=$(grep -oE 'doc/results/[^)]*/report\.md' <<<"$section" | head -n 1)
+compare 'README.md names a report' 1 "$([[ -n $named && -f $root/$named ]] && echo 1)"
 rows=$(grep -E '^\|.*[0-9]' <<<"$section" | grep -v '^| full\|^| messages' | tr -d '*')
 count=$(grep -c . <<<"$rows")
 compare "README.md has rows of figures ($count)" 1 $((count >= 10))

@@ -210,7 +210,7 @@ TEST(plx_fabric_drain_closes_the_link_of_a_session_that_reconnects_after_it)
 	open_one();
 	assert_int_equal(plx_fabric_drain(5 * PLX_NS_PER_S), 0);
 	assert_int_equal(program.closed, 1);
-	assert_int_equal(program.reason, PLX_LINK_CLOSED);
+	assert_int_equal(program.closed_as, PLX_LINK_CLOSED);
 	assert_int_equal(program.settles, 0);
 	listen_no_more();
 	listen_again();

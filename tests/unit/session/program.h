@@ -13,6 +13,7 @@ static struct program {
 	struct plx_link *link;       /* of its newest on_open; NULL: it has ended */
 	_Atomic unsigned opened, closed, refused, messages, writable, settles, ended;
 	enum plx_link_reason reason; /* of the newest on_close or on_refused */
+	enum plx_link_reason closed_as;
 	char text[400];
 	char refused_at[PLX_ADDRESS_MAX], opened_at[PLX_ADDRESS_MAX];
 	const char *closes_in; /* this callback; NULL: in none */
@@ -79,6 +80,7 @@ static inline void program_on_close(struct plx_link *link, enum plx_link_reason 
 	assert_null(plx_session_link(program.session));
 	program.link = NULL;
 	program.closed++;
+	program.closed_as = reason;
 	note_reason(reason, text);
 	note("on_close");
 }
