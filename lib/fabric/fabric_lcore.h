@@ -194,6 +194,8 @@ extern struct plx_log_component fabric_log;
 struct plx_fabric_lcore *fabric_home(void);
 /* Same, created if needed. what: the public function, for the error text. Return: 0; -errno. */
 int fabric_here(const char *what, struct plx_fabric_lcore **home_out);
+/* drain.c. No more links are accepted. */
+void fabric_end_listeners(struct plx_fabric_lcore *home);
 
 /* Check the range of a setting. Return: 0; -EINVAL with a text. */
 int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
