@@ -110,35 +110,6 @@ static void lcore_clear(struct lcore *lcore)
 	loop_destroy(loop);
 }
 
-/* The child of a fork ---------------------------------------------------------------------- */
-
-/* It has a copy of the lcores' memory, but not their threads, and shares their descriptors with the
- * parent. So it has no lcores: calls that need one fail and name the fork, and the parent's
- * resources stay untouched. */
-
-/* Set in the child only, before it has threads. */
-static bool forked;
-static struct plx_fork_hook *hooks;
-
-void plx_fork_hook_add(struct plx_fork_hook *hook)
-{
-	hook->next = hooks;
-	hooks = hook;
-}
-
-bool plx_is_forked(void)
-{
-	return forked;
-}
-
-int plx_fail_forked(const char *what)
-{
-	return plx_fail(EPERM,
-			"%s: this process was forked from one that uses Pollux, and cannot use it; "
-			"call exec, or fork before plx_eal_init",
-			what);
-}
-
 /* The descriptors are shared with the parent: do not write to them or change them. */
 static void forget(struct lcore *lcore)
 {
@@ -153,30 +124,18 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-/* Calls only async-signal-safe functions: other threads may have held any lock. */
-static void in_child(void)
+void lcore_forget_all(void)
 {
-	if (plx_lcore_count()) {
-		forked = true;
-		for (struct plx_fork_hook *hook = hooks; hook; hook = hook->next)
-			hook->fn();
-		if (loop_self)
-			loop_end_turns(loop_self);
-		for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
-			forget(&lcores[id]);
-		lcore_become(NULL, PLX_LCORE_NONE);
-		atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
-		atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
-		stop_give_back();
-	}
-	wake_close_all();
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
+		forget(&lcores[id]);
+	lcore_become(NULL, PLX_LCORE_NONE);
+	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
+	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 }
 
-PLX_CONSTRUCTOR static void start_library(void)
+PLX_CONSTRUCTOR static void let_main_stand_in(void)
 {
 	owner_may_stand_in = may_stand_in;
-	/* If this fails (no memory), forks go unnoticed. */
-	pthread_atfork(NULL, NULL, in_child);
 }
 
 /* All lcores ------------------------------------------------------------------------------- */

@@ -60,6 +60,8 @@ struct lcore *lcore_get(uint32_t id);
 struct loop *lcore_loop(uint32_t id);
 /* Set what the calling thread is. loop: NULL: not an lcore. */
 void lcore_become(struct loop *loop, uint32_t id);
+/* In the child of a fork: there are no lcores any longer. Async-signal-safe. */
+void lcore_forget_all(void);
 
 /* "lcore 2 (CPU 5)" for error texts. Return: valid until the next call of this thread. */
 const char *lcore_text(const struct lcore *lcore);
