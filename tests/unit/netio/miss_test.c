@@ -79,7 +79,7 @@ SLOW_TEST(a_line_that_is_suppressed_is_logged_later)
 	struct plx_log_limit *limit;
 
 	begin_with(NETIO_POLICY_DROP_NEW, PLX_LOG_NOTICE);
-	limit = &publisher.core->acceptor.log_limit;
+	limit = &publisher.core->miss_limit;
 	while (plx_log_allowed(limit, plx_loop_now_ns()))
 		continue;
 	while (stats().dropped_new == 0)
