@@ -34,13 +34,14 @@ modelled 'lane.c grow_cold 2 seq_cst to acquire' lane MUT_SECOND_LOOK_FIRST
 modelled 'lane.c grow_cold 2 seq_cst to relaxed' lane MUT_SECOND_LOOK_FIRST
 modelled 'message.c others_send 1 seq_cst to relaxed' lane MUT_OTHERS_RING_FIRST
 modelled 'message.c others_send 1 seq_cst to acq_rel' sleep MUT_OTHERS_PLAIN_RING
-modelled 'message.c messages_receive 1 acquire to relaxed' lane MUT_OTHERS_PLAIN_CLEAR
+modelled 'message.c receive_others 1 acquire to relaxed' lane MUT_OTHERS_PLAIN_CLEAR
 # The second look of an lcore that goes to sleep.
 for name in 'message.c messages_wait 1' 'lane.c lanes_wait 1' 'lane.c lanes_wait 3'; do
 	modelled "$name seq_cst to acquire" sleep MUT_SECOND_LOOK_FIRST
 	modelled "$name seq_cst to relaxed" sleep MUT_SECOND_LOOK_FIRST
 done
 spare 'lane.c lanes_wait 2 acquire to relaxed' 'the bit is acquired before'
+spare 'launch.c leave_wait 1 acq_rel to release' 'plx_lcore_launch has acquired the state, and lcore_retire joins the thread'
 spare 'stop.c plx_stop 1 seq_cst to release' 'the eventfds of all lcores are written to, and each one looks after that'
 spare 'lane.c ring 2 seq_cst to acq_rel' 'the load before it is D2; this one sets the bit'
 spare 'lane.c grow_cold 3 seq_cst to acq_rel' 'who puts the bit back is who looks at it next'
@@ -109,7 +110,7 @@ mutant 'others do not ring' message.c '/^\t\/\* B1 -> B2/{n;d}'
 mutant 'others ring before they push' message.c \
 	's/^\tif (!plx_ring_push(loop->others, message))/\tatomic_fetch_or(\&loop->bell.others, 1);\n&/;/^\t\/\* B1 -> B2/{n;d}'
 mutant 'the bell of others is cleared last' message.c \
-	's/^\t\tuint64_t rung = atomic_exchange_explicit(&bell->others, 0, /\t\tuint64_t rung = atomic_load_explicit(\&bell->others, /;/^\treceived += lanes_receive/i\	atomic_store(\&bell->others, 0);
+	's/uint64_t others = atomic_exchange_explicit(&loop->bell.others, 0, /uint64_t others = atomic_load_explicit(\&loop->bell.others, /;/^\trung.others = 0;/i\	atomic_store(\&loop->bell.others, 0);
 '
 mutant 'others wake nobody' message.c '/^\twake_if_asleep(&loop->bell);/d'
 mutant 'senders wake nobody' lane.c '/^\twake_if_asleep(bell);/d'
