@@ -1,12 +1,66 @@
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash
-# Shared by numa-vm.sh and rdma-vm.sh: what a guest needs from the host, its start and its end. Source it; begin,
-# start_guest and wait_guest are the steps of such a script.
+# Run a command in a small guest: with software RDMA devices, rxe (RoCE) and siw (iWARP), for hosts that have no RDMA
+# card and cannot load a module; or with three NUMA nodes, for hosts with a single one.
+#
+# The guest sees the host's files at their paths: the command needs no copy and no installation. Files that it writes
+# are in the guest's memory and are lost, except in the folders of --write. There is no network. It is emulated even if
+# /dev/kvm exists: it is the same everywhere, and needs no nested virtualization.
+set -uo pipefail
 
+inside=$(realpath "$(dirname "${BASH_SOURCE[0]}")/guest")
+PATH=$PATH:/usr/sbin:/sbin
 limit_s=${PLX_GUEST_SECONDS:-120}
 accel=${PLX_GUEST_ACCEL:-tcg,thread=multi}
-# shellcheck disable=SC2034
 cache=${XDG_CACHE_HOME:-~/.cache}/pollux-guest
+
+# The guest's clock is the TSC, which programs read without a system call.
+parameters='tsc=reliable no_timer_check'
+rdma=(-machine "q35,hpet=off" -smp 2 -m 2G)
+# CPU n is on node n. Nodes 0 and 1 have huge pages of 2 MiB, and node 1 one of 1 GiB; node 2 has no memory.
+# numa_balancing is off, because migrating misplaced pages would hide who placed them.
+numa=(-machine pc -m 3G -smp 3
+	-object "memory-backend-ram,id=ram0,size=512M" -numa "node,nodeid=0,cpus=0,memdev=ram0"
+	-object "memory-backend-ram,id=ram1,size=2560M" -numa "node,nodeid=1,cpus=1,memdev=ram1"
+	-numa "node,nodeid=2,cpus=2")
+numa_parameters='numa_balancing=disable hugepagesz=1G hugepages=1:1 hugepagesz=2M hugepages=0:32,1:32'
+
+# 9p and overlay for the host's files, virtio_console for the command's output; rxe needs crc32_generic, siw needs
+# libcrc32c; sch_netem is for commands that drop packets.
+modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy veth sch_netem crc32_generic libcrc32c
+	rdma_rxe rdma_ucm'
+
+# Environment variables passed to the command.
+environment='@(PATH|HOME|LANG|LD_LIBRARY_PATH|CI|@(A|L|UB|T)SAN_OPTIONS|@(FI|PLX|RDMAV)_*)'
+
+net=loop
+writable=()
+siw_wanted=1
+prepare_only=0
+
+usage()
+{
+	cat <<-END
+	Usage: scripts/guest.sh [OPTION...] [--] COMMAND [ARGUMENT...]
+	       scripts/guest.sh [--no-siw] --prepare
+	Run the command as root in a guest with this host's files. Output, errors and status are the command's; it has no input.
+	The status is 77 if no guest can run here, 124 after the time limit, 125 if the guest died.
+	  --net loop     an RDMA device of each kind that reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
+	  --net pair     two of each, connected: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
+	  --numa         no RDMA device, but two NUMA nodes that have memory and a third that has none
+	  --seconds N    time limit for boot and command (default $limit_s)
+	  -w, --write DIR
+	                 the command may write there; what it writes elsewhere is lost with the guest
+	  --no-siw       only rxe
+	  --prepare      only fetch and build what the guest needs; tries siw again
+	  PLX_GUEST_KERNEL   ROOT/boot/vmlinuz-VERSION, with modules in ROOT/lib/modules/VERSION; default: a Debian kernel in
+	                     /boot, or downloaded
+	  PLX_GUEST_SECONDS  as --seconds
+	  PLX_GUEST_ACCEL    QEMU's -accel (default $accel)
+	The command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options from the environment. It
+	does not see this host's /dev, /proc, /run and /sys. Kernel, modules and siw are kept in $cache.
+	END
+}
 
 # fail TEXT [STATUS]
 fail()
@@ -26,14 +80,6 @@ skip()
 need()
 {
 	command -v "$1" >/dev/null || skip "$1 is not there: install $2"
-}
-
-# Sets busybox.
-find_busybox()
-{
-	need busybox busybox-static
-	busybox=$(command -v busybox)
-	if ldd "$busybox" >/dev/null 2>&1; then skip 'busybox needs libraries: install busybox-static'; fi
 }
 
 # For signal handlers: a folder, and the program that the script waits for, or -N, its process group.
@@ -68,7 +114,13 @@ begin()
 		fail "PLX_GUEST_SECONDS=$limit_s: give a number from 1 on" 2
 	[[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 one, and runs this host's programs"
 	need qemu-system-x86_64 qemu-system-x86
-	find_busybox
+	need modprobe kmod
+	need ip iproute2
+	need rdma iproute2
+	need xz xz-utils
+	need busybox busybox-static
+	busybox=$(command -v busybox)
+	! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox needs libraries: install busybox-static'
 	trap cleanup EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
@@ -124,49 +176,354 @@ fetch()
 	download "$@" || { await "${as_root[@]}" apt-get update -q "${hurry[@]}" >&2 && download "$@"; }
 }
 
+# Kernel ---------------------------------------------------------------------------------------
+
+# header KERNEL OFFSET SIZE [FORMAT]: a number of the kernel's header, or bytes in od's FORMAT.
+header()
+{
+	od -An -t "${4-u$3}" -j "$2" -N "$3" "$1" | tr -d ' '
+}
+
+# unpack_kernel KERNEL: extract the kernel from its self-extracting file, which would take the guest 5 s. The header
+# has its position (setup_sects, payload_offset and payload_length in the kernel's Documentation/x86/boot.rst); the
+# last 4 bytes are its size.
+unpack_kernel()
+{
+	local start length unpack
+
+	start=$((($(header "$1" 497 1) + 1) * 512 + $(header "$1" 584 4)))
+	length=$(($(header "$1" 588 4) - 4))
+	case $(header "$1" $start 4 x1) in
+	fd377a58) unpack=xz ;;
+	28b52ffd) unpack=zstd ;;
+	*) return 1 ;;
+	esac
+	dd if="$1" bs=1M iflag=skip_bytes,count_bytes skip=$start count=$length status=none | $unpack -dc
+}
+
+# copy_module FILE COPY
+copy_module()
+{
+	case $1 in
+	*.xz) xz -dc "$1" >"$2" ;;
+	*.zst) zstd -dc "$1" >"$2" ;;
+	*) cp "$1" "$2" ;;
+	esac
+}
+
+# module_insmods ROOT VERSION: the commands that load the modules, as `insmod FILE` each.
+module_insmods()
+{
+	local module
+
+	for module in $modules; do
+		modprobe -C /dev/null -d "$1" -S "$2" --show-depends "$module" || return 1
+	done
+}
+
+# copy_modules ROOT VERSION FOLDER: copy them with their dependencies, named in loading order; siw, which Debian omits,
+# as siw.ko if available.
+copy_modules()
+{
+	local insmods file n=100
+
+	insmods=$(module_insmods "$1" "$2") || return 1
+	mkdir "$3/modules"
+	while read -r file; do
+		copy_module "$file" "$3/modules/$((n++)).ko" || return 1
+	done < <(awk '$1 == "insmod" && !seen[$2]++ { print $2 }' <<<"$insmods")
+	file=$(modinfo -b "$1" -k "$2" -n siw 2>/dev/null) || return 0
+	copy_module "$file" "$3/siw.ko"
+}
+
+# has_rxe KERNEL
+has_rxe()
+{
+	local root=${1%/boot/*}
+
+	[[ -r $1 ]] && modinfo -b "${root:-/}" -k "${1##*/vmlinuz-}" -n rdma_rxe >/dev/null 2>&1
+}
+
+# keep_kernel KERNEL: fill $store from it atomically, because other scripts may use it at once.
+keep_kernel()
+{
+	local root=${1%/boot/*} version=${1##*/vmlinuz-} new=$cache/.new
+
+	rm -rf "$new"
+	mkdir "$new" || fail "cannot write to $cache"
+	unpack_kernel "$1" >"$new/kernel" || cp "$1" "$new/kernel" || fail "cannot write to $cache"
+	copy_modules "${root:-/}" "$version" "$new" ||
+		fail "the kernel $1 has not all the modules that the guest needs; see above"
+	echo "$version" >"$new/version"
+	mv -T "$new" "$store" || fail "cannot write to $cache"
+}
+
+# unpack_packages FOLDER: all fetched packages.
+unpack_packages()
+{
+	local package
+
+	mkdir -p "$1"
+	for package in "$work"/*.deb; do
+		await dpkg-deb -x "$package" "$1" || return 1
+		rm "$package"
+	done
+}
+
+# Sets kernel.
+fetch_kernel()
+{
+	fetch linux-image-amd64 || skip 'the package linux-image-amd64 cannot be had, whose kernel the guest runs:
+  look at the network and at /etc/apt/sources.list, or give a kernel with PLX_GUEST_KERNEL'
+	unpack_packages "$work/image"
+	kernel=$(printf '%s\n' "$work"/image/boot/vmlinuz-*)
+	depmod -b "$work/image" "${kernel##*/vmlinuz-}"
+	has_rxe "$kernel" || fail 'there is no kernel that has rxe in the package linux-image-amd64'
+}
+
+# Sets store: the folder of the given kernel.
+given_kernel()
+{
+	local kernel
+
+	kernel=$(realpath "$PLX_GUEST_KERNEL")
+	has_rxe "$kernel" || fail "PLX_GUEST_KERNEL=$PLX_GUEST_KERNEL: give a file ROOT/boot/vmlinuz-VERSION that has rxe,
+  with its modules, and their modules.dep, in ROOT/lib/modules/VERSION" 2
+	store=$cache/given-rdma-${kernel##*/vmlinuz-}
+	[[ -d $store ]] || keep_kernel "$kernel"
+}
+
+# Sets store: the folder of the newest kernel that an earlier run kept, else of the newest in /boot, else of a
+# downloaded one.
+find_kernel()
+{
+	local kernel='' candidate
+
+	store=$(printf '%s\n' "$cache"/rdma-* | sort -V | tail -n 1)
+	[[ ! -d $store ]] || return 0
+	while read -r candidate; do
+		! has_rxe "$candidate" || kernel=$candidate
+	done < <(printf '%s\n' /boot/vmlinuz-*-amd64 | sort -V)
+	[[ -n $kernel ]] || fetch_kernel
+	store=$cache/rdma-${kernel##*/vmlinuz-}
+	keep_kernel "$kernel"
+}
+
+# siw --------------------------------------------------------------------------------------------
+
+# fetch_siw VERSION: the driver's source, and the module build files of this kernel, to $work/siw.
+fetch_siw()
+{
+	local needed release
+
+	release=linux-source-$(cut -d . -f 1,2 <<<"${1%%-*}")
+	fetch "$release" "linux-headers-$1" || return 1
+	mapfile -t needed < <(apt-cache depends "linux-headers-$1" |
+		sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)$/\1/p')
+	fetch "${needed[@]}" && unpack_packages "$work/siw" || return 1
+	await tar -x -C "$work/siw" --strip-components=1 -f "$work/siw/usr/src/$release.tar.xz" \
+		"$release/drivers/infiniband/sw/siw"
+}
+
+# compile_siw VERSION: to $cache/.siw.ko. The headers are not installed, so their Makefile gets their path.
+compile_siw()
+{
+	local source=$work/siw/drivers/infiniband/sw/siw headers=$work/siw/usr/src/linux-headers-$1
+
+	sed -i "s|/usr/src|$work/siw/usr/src|" "$headers/Makefile" &&
+		await make -s -j2 -C "$headers" CONFIG_RDMA_SIW=m "M=$source" modules &&
+		strip -g -o "$cache/.siw.ko" "$source/siw.ko"
+}
+
+# build_siw: makes $store/siw.ko, or sets why_not.
+build_siw()
+{
+	local version
+
+	version=$(<"$store/version")
+	if ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
+		why_not='no compiler to build it with: install build-essential'
+	elif ! fetch_siw "$version"; then
+		why_not="linux-headers-$version or the kernel's source cannot be had"
+	elif ! compile_siw "$version" >"$store/siw.log" 2>&1; then
+		why_not="it does not compile, see $store/siw.log"
+	else
+		mv "$cache/.siw.ko" "$store/siw.ko"
+		return
+	fi
+	return 1
+}
+
+# Continues without siw if need be. A failed build is not retried in each run.
+find_siw()
+{
+	[[ ! -e $store/siw.ko ]] || return 0
+	if ((prepare_only)) || [[ ! -e $store/no-siw ]]; then
+		if build_siw; then
+			rm -f "$store/no-siw"
+			return
+		fi
+		echo "$why_not" >"$store/no-siw"
+	fi
+	echo "guest.sh: no siw: $(<"$store/no-siw"); scripts/guest.sh --prepare tries again" >&2
+}
+
+# Sets store, which has everything that a guest needs. One script at a time, so that nothing is made twice.
+prepare()
+{
+	local lock
+
+	{ mkdir -p "$cache" && exec {lock}>"$cache/.lock"; } || fail "cannot write to $cache"
+	await flock "$lock"
+	if [[ -n ${PLX_GUEST_KERNEL-} ]]; then given_kernel; else find_kernel; fi
+	((!siw_wanted)) || find_siw
+	exec {lock}>&-
+}
+
 # Guest ------------------------------------------------------------------------------------------
 
-# pack_initramfs FOLDER
-pack_initramfs()
+# write_command COMMAND [ARGUMENT...]: a script that runs it in its folder and environment.
+write_command()
 {
-	(cd "$1" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$work/initramfs" ||
+	local name
+
+	printf 'cd -- %q || exit 125\n' "$PWD"
+	for name in $(compgen -e); do
+		# shellcheck disable=SC2053
+		[[ $name != $environment ]] || printf 'export %s=%q\n' "$name" "${!name}"
+	done
+	printf 'exec --'
+	printf ' %q' "$@"
+	echo
+}
+
+# make_initramfs COMMAND [ARGUMENT...]
+make_initramfs()
+{
+	local root=$work/root
+
+	mkdir -p "$root"/{bin,proc,sys,dev,guest}
+	cp "$busybox" "$root/bin/busybox"
+	cp -r "$store/modules" "$root/modules"
+	cp "$inside/rdma-init.sh" "$root/init"
+	chmod 755 "$root/init"
+	cp "$inside"/rdma-{net,run}.sh "$root/guest"
+	((!siw_wanted)) || cp "$store/siw.ko" "$root/guest" 2>/dev/null
+	printf '%s\n' "${writable[@]}" | sed '/^$/d' >"$root/guest/writable"
+	write_command "$@" >"$root/guest/command"
+	(cd "$root" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$work/initramfs" ||
 		fail 'cannot make the initramfs'
 }
 
-# start_guest KERNEL PARAMETERS [QEMU-OPTION...]: boot with the initramfs of $work. Its first serial line is the
-# console; on the second it prints `status N` when it is done.
+# Sets shares: QEMU's options for the host's files. A comma in a path must be doubled.
+find_shares()
+{
+	local folder n=0 options=security_model=none,multidevs=remap
+
+	shares=(-virtfs "local,path=/,mount_tag=host,readonly=on,$options")
+	for folder in "${writable[@]}"; do
+		shares+=(-virtfs "local,path=${folder//,/,,},mount_tag=write$((n++)),$options")
+	done
+}
+
+# start_guest PARAMETERS QEMU-OPTION...: boot. The first serial line is the console; on the second the guest prints
+# `status N` when it is done.
 start_guest()
 {
-	local kernel=$1 parameters="console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off $2"
+	local fixed='console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off'
 
-	shift 2
 	began=$SECONDS
 	# It ends with this script, even if that cannot clean up.
 	setpriv --pdeathsig TERM \
 		timeout --foreground --kill-after=5 "$limit_s" qemu-system-x86_64 -nodefaults -no-user-config \
-		-display none -no-reboot -cpu max -accel "$accel" -kernel "$kernel" \
-		-initrd "$work/initramfs" -append "$parameters" \
-		-serial "file:$work/console" -serial "file:$work/status" "$@" </dev/null 2>"$work/qemu" &
+		-display none -no-reboot -cpu max -accel "$accel" -kernel "$store/kernel" \
+		-initrd "$work/initramfs" -append "$fixed $parameters $1" \
+		-serial "file:$work/console" -serial "file:$work/status" "${@:2}" </dev/null 2>"$work/qemu" &
 	job=$!
 }
 
-# Sets guest_status, empty if the guest printed none, and ended, QEMU's status.
-wait_guest()
-{
-	wait "$job"
-	ended=$?
-	job=
-	guest_status=$(sed -n 's/^status \([0-9]\+\).*/\1/p' "$work/status" 2>/dev/null)
-}
-
-# Ends the script if the guest printed no status.
+# Ends the script if the guest printed no status, after QEMU ended with ENDED.
 check_guest()
 {
 	[[ -z $guest_status ]] || return 0
 	tail -n 50 "$work/console" >&2 2>/dev/null
-	if ((ended == 124 || (ended == 137 && SECONDS - began >= limit_s))); then
+	if (($1 == 124 || ($1 == 137 && SECONDS - began >= limit_s))); then
 		fail "the guest was not done after $limit_s s; its console's end is above" 124
 	fi
 	cat "$work/qemu" >&2
-	fail "the guest died (QEMU's status: $ended); its console's end is above" 125
+	fail "the guest died (QEMU's status: $1); its console's end is above" 125
 }
+
+# The command's output goes through files, because QEMU does not wait for slow readers when it exits.
+run_guest()
+{
+	local port=virtserialport tails=() ended options=("${rdma[@]}") more="hugepages=64 plx_net=$net"
+
+	[[ $net != numa ]] || options=("${numa[@]}") more="$numa_parameters plx_net=$net"
+	find_shares
+	touch "$work/stdout" "$work/stderr"
+	start_guest "$more" "${options[@]}" "${shares[@]}" -device virtio-serial-pci \
+		-chardev "file,id=stdout,path=$work/stdout" -device "$port,nr=1,chardev=stdout" \
+		-chardev "file,id=stderr,path=$work/stderr" -device "$port,nr=2,chardev=stderr"
+	tail -f -s 0.1 -c +1 --pid="$job" "$work/stdout" &
+	tails+=($!)
+	tail -f -s 0.1 -c +1 --pid="$job" "$work/stderr" >&2 &
+	tails+=($!)
+	wait "$job"
+	ended=$?
+	job=
+	guest_status=$(sed -n 's/^status \([0-9]\+\).*/\1/p' "$work/status" 2>/dev/null)
+	wait "${tails[@]}"
+	check_guest "$ended"
+	return "$guest_status"
+}
+
+while (($#)); do
+	case $1 in
+	--net)
+		[[ ${2-} =~ ^(loop|pair)$ ]] || fail "--net ${2-}: give loop or pair" 2
+		net=$2
+		shift
+		;;
+	--numa)
+		net=numa siw_wanted=0
+		export PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2 # for tests/guest
+		;;
+	--seconds)
+		[[ ${2-} =~ ^[1-9][0-9]*$ ]] || fail "--seconds ${2-}: give a number from 1 on" 2
+		limit_s=$2
+		shift
+		;;
+	-w | --write)
+		[[ -d ${2-} ]] || fail "$1 ${2-}: give a folder that is there" 2
+		writable+=("$(realpath "$2")")
+		shift
+		;;
+	--no-siw) siw_wanted=0 ;;
+	--prepare) prepare_only=1 ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	--)
+		shift
+		break
+		;;
+	-*)
+		usage >&2
+		fail "unknown option '$1'" 2
+		;;
+	*) break ;;
+	esac
+	shift
+done
+((prepare_only == ($# == 0))) || fail 'give a command to run, or --prepare' 2
+
+begin
+prepare
+if ((prepare_only)); then
+	echo "guest.sh: all that the guest needs is in $store" >&2
+	exit 0
+fi
+make_initramfs "$@"
+run_guest

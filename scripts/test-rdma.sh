@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # RDMA tests: links, NetIO and programs over libfabric's verbs provider, on the kernel's software devices, in guests
-# (scripts/rdma-vm.sh). Builds in build-test/. Needs no hardware.
+# (scripts/guest.sh). Builds in build-test/. Needs no hardware.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -56,7 +56,7 @@ build=$(realpath "$build")
 passed=0 failed=0
 for part in "${parts[@]}"; do
 	echo "== $part"
-	scripts/rdma-vm.sh --net "$part" --seconds 900 "$PWD/tests/rdma/$part.sh" "$build" | tee "$build/rdma-$part.txt"
+	scripts/guest.sh --net "$part" --seconds 900 "$PWD/tests/rdma/$part.sh" "$build" | tee "$build/rdma-$part.txt"
 	status=${PIPESTATUS[0]}
 	((status != 77)) || exit 77
 	counts=$(sed -n 's/^rdma: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$build/rdma-$part.txt")

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# The first process of rdma-vm.sh's guest, in its initramfs: loads the modules, puts a tmpfs over the host's files, and
+# The first process of guest.sh's guest, in its initramfs: loads the modules, puts a tmpfs over the host's files, and
 # continues with rdma-run.sh there.
 export PATH=/bin
 /bin/busybox --install -s /bin

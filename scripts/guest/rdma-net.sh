@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In the guest of rdma-vm.sh: creates network interfaces with RDMA devices on them.
+# In the guest of guest.sh: creates network interfaces with RDMA devices on them.
 #   rdma-net.sh loop   rxe0 on net0 (10.77.0.1), siw0 on net1 (10.77.1.1)
 #   rdma-net.sh pair   rxe0 and rxe1 on net0a and net0b (10.77.0.1 and .2), siw0 and siw1 on net1a and
 #                      net1b (10.77.1.1 and .2); a wire joins each pair

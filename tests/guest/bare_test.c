@@ -98,7 +98,8 @@ TEST(an_lcore_runs_there)
 int main(void)
 {
 	if (guest_bare_node() < 0) {
-		puts("skipped: this needs a node without memory; scripts/numa-vm.sh has a guest "
+		puts("skipped: this needs a node without memory; scripts/guest.sh --numa has a "
+		     "guest "
 		     "with one");
 		return SKIP_STATUS;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of an lcore is on the lcore's node, whatever thread allocates it. Trivially true on a host
- * with one node; scripts/numa-vm.sh runs it on several. */
+ * with one node; scripts/guest.sh --numa runs it on several. */
 #include "lcore_priv.h"
 #include "lcores.h"
 #include "mem_priv.h"

@@ -227,7 +227,8 @@ TEST(any_is_content_with_a_full_node)
 int main(void)
 {
 	if (guest_nodes() != 2) {
-		puts("skipped: this fills the nodes of a host that has two; scripts/numa-vm.sh has "
+		puts("skipped: this fills the nodes of a host that has two; scripts/guest.sh "
+		     "--numa has "
 		     "a guest for it");
 		return SKIP_STATUS;
 	}
