@@ -16,12 +16,15 @@ patterns=()
 usage()
 {
 	cat <<-END
-	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--no-rerun] [--list] [TEST...]
+	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--coverage] [--no-rerun]
+	                       [--list] [TEST...]
 	  --fast       only the tier fast: at most 60 s after the build
 	  --all        also the tier nightly
 	  --soak       the same with long variants of tests (PLX_TEST_SOAK), without a time limit
 	  --build DIR  the build folder (default: $build)
 	  --werror     treat compiler warnings as errors
+	  --coverage   also print the share of lines of lib and drivers that the tests reach, and each file below 90 %;
+	               in its own build folder, build-coverage
 	  --jobs N     tests at a time (default: two per CPU, here $jobs)
 	  --no-rerun   do not run a failed test again. By default it runs again, alone, up to twice; one that then
 	               passes counts as passed and is listed as unstable: see tests/unstable
@@ -45,7 +48,11 @@ while (($#)); do
 		[[ $1 == --build ]] && build=$2 || jobs=$2
 		shift
 		;;
-	--werror) options=(-Dwerror=true) ;;
+	--werror) options+=(-Dwerror=true) ;;
+	--coverage)
+		build='build-coverage'
+		options+=(-Db_coverage=true)
+		;;
 	--no-rerun) rerun=0 ;;
 	--list) list=1 ;;
 	-h | --help)
@@ -123,6 +130,8 @@ progress()
 	done
 }
 
+# Counters of earlier runs.
+[[ $build != build-coverage ]] || find "$build" -name '*.gcda' -delete
 # If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
 meson_test $limit_s "$build" --num-processes "$jobs" "${names[@]}" | progress
@@ -145,6 +154,12 @@ echo 'The slowest:'
 jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
 	expand -t 12 | sed 's/^/  /'
 show_results "$build"
+if [[ $build == build-coverage ]]; then
+	# Tests compile some files once more; the library's own objects count.
+	gcovr --root . --filter lib/ --filter drivers/ --json-summary-pretty --sort-uncovered "$build"/libplx_*.a.p |
+		jq -r '(.files[] | select(.line_percent < 90) | "  \(.filename): \(.line_percent) %"),
+			"coverage: \(.line_percent) % of \(.line_total) lines"' || failed=1
+fi
 report counts "$passed" "$failed"
 echo "test.sh: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
