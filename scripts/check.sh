@@ -49,9 +49,9 @@ slice storm 2500 'tests/stress lib/fabric drivers' \
 slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' sleeps
 slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit
 slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' tsan --suite unit
-slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' numa
+slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' guest numa/guest
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
-	scripts/test-rdma.sh
+	guest rdma/loop rdma/pair
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
 slice minimal 200 'meson.build meson_options.txt lib/eal drivers/drivers.c apps/info tests/unit/meson.build tests/apps/meson.build' \
 	'the tier fast without libibverbs, libconfig and SQLite, and without the programs or with them' minimal
@@ -223,10 +223,10 @@ nightly()
 	nightly_tests --suite nightly --no-suite stress --no-suite guest --no-suite ends
 }
 
-# A test that is skipped elsewhere fails here: without its guest nothing was tested.
-numa()
+# guest TEST...: a test that is skipped elsewhere fails here: without its guest nothing was tested.
+guest()
 {
-	nightly_tests --suite guest || return 1
+	nightly_tests "$@" || return 1
 	count_tests build-test && ((passed && !skipped)) && return 0
 	echo 'check.sh: the guest did not run; its reason is above'
 	return 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of scripts/test-rdma.sh share. They run in a guest that has RDMA devices in software,
+# What the tests rdma/loop and rdma/pair share. They run in a guest that has RDMA devices in software,
 # as root, from the top of the source tree; $build is the build folder. Figures of a guest say little:
 # limits are generous.
 

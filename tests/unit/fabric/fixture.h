@@ -45,7 +45,7 @@ extern struct side server;
 extern struct side client;
 
 /** Tests run over TCP on loopback, unless the environment gives another provider for it and a host:
- * PLX_TEST_PROVIDER and PLX_TEST_HOST (scripts/test-rdma.sh). */
+ * PLX_TEST_PROVIDER and PLX_TEST_HOST (tests/rdma). */
 bool is_provider_given(void);
 const char *provider_to_test(void);
 

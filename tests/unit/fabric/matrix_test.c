@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the matrix in doc/drivers.md with fi_getinfo and the drivers: each column whose provider
- * every host has; those of verbs in the guests of scripts/test-rdma.sh. */
+ * every host has; those of verbs in the guests of tests/rdma. */
 #include "fixture.h"
 
 #include <stdio.h>

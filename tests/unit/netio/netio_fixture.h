@@ -12,7 +12,7 @@
 static struct netio_context ctx;
 
 /* Tests run over TCP on loopback, unless the environment gives another provider and host
- * (scripts/test-rdma.sh). */
+ * (tests/rdma). */
 static inline const char *test_host(void)
 {
 	const char *host = getenv("PLX_TEST_HOST");
