@@ -14,10 +14,8 @@ threads='-fsanitize=thread -Itests/unit/ring @/ring.c lib/base/error.c'
 plain='-Itests/unit/ring @/ring.c @/multi.c lib/base/error.c'
 program stress/ring_stops_test.c 90 "$threads" '1000 6'
 program stress/rings_test.c 90 "$threads" '4000 60'
-program unit/ring/push_pop_test.c 10 "$plain"
+program unit/ring/moves_test.c 20 "$plain"
 program unit/ring/ring_test.c 10 "$plain"
-program unit/ring/wrap_test.c 10 "$plain"
-program unit/ring/span_test.c 10 "$plain"
 
 order_mutants plx_ring.h multi.c
 spare 'multi.c claim 1 acquire to relaxed' 'the compare-and-swap acquires too; see: a claim acquires nothing'

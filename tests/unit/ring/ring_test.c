@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Creating rings, and their statistics. */
+/* Creating rings, and their depth. */
 #include "rings.h"
 
 #define OTHER ((struct plx_ring *)&other)
@@ -95,13 +95,9 @@ static void pops_nothing(struct rings *rings)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-RINGS_TEST(a_new_ring_is_empty)
+RINGS_TEST(a_new_ring_is_empty_whatever_its_memory_contained)
 {
 	pops_nothing(rings);
-}
-
-RINGS_TEST(init_ignores_the_previous_content_of_the_memory)
-{
 	rings_push(rings, rings->attr.capacity, RINGS_BURST);
 	rings_pop(rings, rings->attr.capacity / 2, RINGS_BURST);
 	assert_ring(rings, plx_ring_init(rings->ring, &rings->attr, &rings->ring) == 0);
@@ -130,19 +126,6 @@ PLX_TEST(create_allocates_a_ring_on_the_heap)
 	plx_ring_destroy(NULL);
 }
 
-RINGS_TEST(the_depth_is_the_number_pushed_minus_popped)
-{
-	for (uint32_t i = 1; i <= rings->attr.capacity; i++) {
-		rings_push(rings, 1, RINGS_ONE);
-		assert_ring(rings, plx_ring_depth(rings->ring) == i);
-	}
-	for (uint32_t i = rings->attr.capacity; i > 0; i--) {
-		assert_ring(rings, plx_ring_depth(rings->ring) == i);
-		rings_pop(rings, 1, RINGS_ONE);
-	}
-	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
-}
-
 /* As seen by a thread that reads the push count, is preempted, and then reads the pop count; or,
  * with marks, vice versa. */
 RINGS_TEST(the_depth_is_always_between_0_and_the_capacity)
@@ -164,26 +147,6 @@ RINGS_TEST(the_depth_is_always_between_0_and_the_capacity)
 	atomic_store(&ring->tail, tail);
 	atomic_store(&ring->push_claim, push_claim);
 	assert_ring(rings, plx_ring_depth(ring) == 0);
-}
-
-PLX_READS(struct plx_ring_stats, stats_of, (const struct rings *rings),
-	  plx_ring_stats_read(rings->ring, &it))
-
-RINGS_TEST(incomplete_pushes_are_counted)
-{
-	uint32_t capacity = rings->attr.capacity;
-
-	assert_ring(rings, stats_of(rings).capacity == capacity);
-	rings_push(rings, capacity, RINGS_BULK);
-	assert_ring(rings, stats_of(rings).full == 0); /* all went in */
-	rings_push(rings, 1, RINGS_ONE);
-	rings_push(rings, 2, RINGS_BURST);
-	rings_push(rings, 1, RINGS_BULK);
-	assert_ring(rings, stats_of(rings).full == 3); /* none */
-	rings_pop(rings, 1, RINGS_ONE);
-	rings_push(rings, 2, RINGS_BURST);
-	assert_ring(rings, stats_of(rings).full == 4); /* a part */
-	assert_ring(rings, stats_of(rings).depth == capacity);
 }
 
 PLX_TEST_MAIN()
