@@ -18,7 +18,7 @@ with="-fsanitize=thread $includes -Itests/unit/lcore"
 program unit/lcore/signal_test.c 20 "$with @@ %below -lnuma -lhwloc"
 program unit/lcore/fd_test.c 20 "$with @@ %below -lnuma -lhwloc"
 program stress/sleep_test.c 60 "-include tests/stress/step.h @/sleep.c @/wake.c @/lane.c \
-	@/message.c @/signal.c $with %below -lnuma -lhwloc" 5000
+	@/message.c @/signal.c $with %below -lnuma -lhwloc" '5000 20'
 program unit/lcore/sleep_test.c 60 "$with @@ %below -lnuma -lhwloc"
 
 order_mutants sleep.c wake.c signal.c

@@ -2,28 +2,16 @@
 /* Messages between more lcores than CPUs, and from other threads, at full speed. lane.c is built
  * with a small LANE_COLD_LOOKS, so that bells are cleared constantly, even during a send. An
  * unnoticed message shows as a stall. */
-#include "dice.h"
 #include "lcores.h"
-
-#include <sched.h>
-#include <stdatomic.h>
+#include "stress.h"
 
 #define LCORES  6
 #define THREADS 4
 
 static uint32_t messages_each; /* from each sender to each lcore */
-static uint64_t still_max_s;   /* without progress before the test fails */
 
-/* Relaxed throughout: for display only; exact checks run after all threads have ended. */
-static _Atomic uint64_t progress;
 static _Atomic uint32_t unfinished; /* parts of the test; the last one stops the loops */
-static _Atomic bool stands_still;
-static uint32_t stops; /* written before plx_stop, so visible after the stop */
-
-static void make_progress(void)
-{
-	atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
-}
+static uint32_t stops;              /* written before plx_stop, so visible after the stop */
 
 static void finish(void)
 {
@@ -33,45 +21,22 @@ static void finish(void)
 	plx_stop();
 }
 
-static void look_after(struct plx_timer *timer, void *arg)
-{
-	static uint64_t seen, still_s;
-	uint64_t now = atomic_load_explicit(&progress, memory_order_relaxed);
-
-	still_s = now == seen ? still_s + 1 : 0;
-	seen = now;
-	if (still_s < still_max_s)
-		return;
-	atomic_store_explicit(&stands_still, true, memory_order_relaxed);
-	plx_stop();
-}
-
 /* Run all lcores and threads until the last part is finished. */
 static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 		    void *(*on_thread)(void *))
 {
-	struct plx_timer timer;
 	pthread_t threads[THREADS];
 	int result = -1;
 
+	messages_each = (uint32_t)stress_amount;
 	lcores_up(lcore_count);
 	atomic_store(&unfinished, parts);
-	plx_timer_init(&timer, look_after, NULL);
-	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, on_thread, (void *)i), 0);
+	threads_start(threads, THREADS, on_thread, NULL, 1);
 	assert_int_equal(plx_lcore_launch_all(on_lcore, NULL, &result), 0);
 	assert_int_equal(result, 0);
-	for (unsigned i = 0; i < THREADS; i++) {
-		void *wrong;
-
-		assert_int_equal(pthread_join(threads[i], &wrong), 0);
-		assert_null(wrong);
-	}
+	threads_join(threads, THREADS);
 	assert_int_equal(plx_lcore_join_all(10 * PLX_NS_PER_S, &result), 0);
 	assert_int_equal(result, 0);
-	plx_timer_stop(&timer);
-	assert_false(atomic_load(&stands_still));
 }
 
 /* Every message once and in order ------------------------------------------------------------ */
@@ -87,7 +52,7 @@ struct request {
 /* Received and done by one lcore; private to it. */
 struct mine {
 	PLX_ALIGNED_LINE uint32_t next[SENDERS]; /* next sequence of each sender */
-	uint64_t received, wrong;
+	uint64_t received;
 	uint64_t random;
 	uint32_t pause_turns;
 	uint32_t sent[LCORES], calls, answers;
@@ -114,10 +79,10 @@ static void check(uint32_t stream, uint32_t sequence, bool right)
 {
 	struct mine *me = mine();
 
-	if (!right || sequence != me->next[stream])
-		me->wrong++;
+	assert_true(right);
+	assert_int_equal(sequence, me->next[stream]);
 	me->next[stream] = sequence + 1;
-	make_progress();
+	stress_went_on();
 	if (++me->received == expected())
 		finish();
 }
@@ -186,10 +151,10 @@ static void on_answer(struct plx_call *call, int result, void *arg)
 	struct request *request = arg;
 	struct mine *me = mine();
 
-	if ((uint32_t)result - request->question >= LCORES * 10 || me->spare_count == IN_FLIGHT)
-		me->wrong++;
-	me->spare[me->spare_count++ % IN_FLIGHT] = request;
-	make_progress();
+	assert_true((uint32_t)result - request->question < LCORES * 10);
+	assert_int_not_equal(me->spare_count, IN_FLIGHT);
+	me->spare[me->spare_count++] = request;
+	stress_went_on();
 	if (++me->answers == messages_each)
 		finish();
 }
@@ -249,14 +214,14 @@ static int send_from_lcore(void *arg, uint64_t now_ns)
 static int run_mix(void *arg)
 {
 	struct mine *me = mine();
-	int err = plx_poller_add("send", send_from_lcore, NULL, NULL);
 
+	assert_works(plx_poller_add("send", send_from_lcore, NULL, NULL));
 	me->random = 1 + plx_lcore_id();
 	while (me->spare_count < IN_FLIGHT) {
 		me->spare[me->spare_count] = &me->requests[me->spare_count];
 		me->spare_count++;
 	}
-	return err ? err : plx_loop_run();
+	return plx_loop_run();
 }
 
 PLX_TEST(all_messages_arrive_once_and_in_order)
@@ -267,7 +232,6 @@ PLX_TEST(all_messages_arrive_once_and_in_order)
 	for (uint32_t i = 0; i < LCORES; i++) {
 		struct plx_lcore_stats stats;
 
-		assert_int_equal(all[i].wrong, 0);
 		assert_int_equal(all[i].received, expected());
 		assert_int_equal(all[i].answers, messages_each);
 		assert_int_equal(plx_lcore_stats_read(i * 10, &stats), 0);
@@ -298,7 +262,6 @@ struct pair {
 
 static struct pair pairs[PAIRED * (PAIRED - 1) / 2];
 static _Atomic uint32_t heard[PAIRED];
-static __thread uint64_t my_random = 1;
 
 static void jitter(uint64_t *random, uint32_t most)
 {
@@ -318,7 +281,7 @@ static void call_again(struct plx_call *call, int result, void *arg)
 	pair->in_flight = false;
 	/* Long enough for the bell to be cleared, or not, or just about. */
 	pair->wait_turns = dice_roll(&pair->random, 8);
-	make_progress();
+	stress_went_on();
 	if (++pair->calls == messages_each)
 		finish();
 }
@@ -337,23 +300,22 @@ static int call_pairs(void *arg, uint64_t now_ns)
 		jitter(&pair->random, 64);
 		pair->in_flight = plx_lcore_call(pair->to, &pair->call) == 0;
 	}
-	if (dice_roll(&my_random, 64) == 0)
+	if (dice(64) == 0)
 		sched_yield();
 	return 0;
 }
 
 static int run_pairs(void *arg)
 {
-	int err = plx_poller_add("pairs", call_pairs, NULL, NULL);
-
-	return err ? err : plx_loop_run();
+	assert_works(plx_poller_add("pairs", call_pairs, NULL, NULL));
+	return plx_loop_run();
 }
 
 static void hear(void *arg)
 {
 	atomic_fetch_add_explicit(&heard[(uintptr_t)arg], 1, memory_order_relaxed);
-	make_progress();
-	jitter(&my_random, 512); /* the next one may arrive before this one is done */
+	stress_went_on();
+	jitter(&stress_dice, 512); /* the next one may arrive before this one is done */
 }
 
 static void *send_one_at_a_time(void *arg)
@@ -361,12 +323,12 @@ static void *send_one_at_a_time(void *arg)
 	uint32_t thread = (uint32_t)(uintptr_t)arg;
 
 	for (uint32_t i = 0; i < messages_each; i++) {
-		jitter(&my_random, 512);
+		jitter(&stress_dice, 512);
 		plx_lcore_send(thread * 10, hear, arg);
 		while (atomic_load_explicit(&heard[thread], memory_order_relaxed) == i) {
 			if (plx_stopping())
 				return NULL;
-			if (dice_roll(&my_random, 64) == 0)
+			if (dice(64) == 0)
 				sched_yield();
 		}
 	}
@@ -406,13 +368,13 @@ static uint32_t meeting_count, present;
 
 static void on_met(struct plx_call *call, int result, void *arg)
 {
-	make_progress();
+	stress_went_on();
 	finish();
 }
 
 static void greet(void *arg)
 {
-	make_progress();
+	stress_went_on();
 }
 
 static int give_way(void *arg, uint64_t now_ns)
@@ -432,30 +394,29 @@ static int meet(void *arg)
 	uint32_t me = plx_lcore_id() / 10;
 	bool is_late = present == 2 && me == 1;
 
-	if (plx_poller_add("give way", give_way, NULL, NULL))
-		return -1;
+	assert_works(plx_poller_add("give way", give_way, NULL, NULL));
 	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
 	wait_for(is_late ? present + 1 : present);
-	if (is_late && plx_lcore_send(0, greet, NULL))
-		return -1;
+	if (is_late)
+		assert_works(plx_lcore_send(0, greet, NULL));
 	for (uint32_t i = 1; i < present; i++) {
 		uint32_t to = (me + i) % present;
 
 		meetings[me][to] = (struct plx_call){.fn = nothing, .done = on_met};
-		if (plx_lcore_call(to * 10, &meetings[me][to]))
-			return -1;
+		assert_works(plx_lcore_call(to * 10, &meetings[me][to]));
 	}
 	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
-	if (plx_loop_run())
-		return -1;
-	return stops == meeting_count ? 0 : -1;
+	assert_works(plx_loop_run());
+	assert_int_equal(stops, meeting_count);
+	return 0;
 }
 
 static void *wait_for_stop(void *arg)
 {
 	while (arg == NULL && !plx_stopping())
 		sched_yield();
-	return arg || stops == meeting_count ? NULL : &stops;
+	assert_true(arg || stops == meeting_count);
+	return NULL;
 }
 
 PLX_TEST(a_lane_that_two_want_at_once_is_one)
@@ -483,16 +444,16 @@ struct flow {
 };
 
 static struct flow flows[FLOWS];
-static _Atomic uint32_t flows_wrong;
 
 static void flow_in(const void *data, size_t size_bytes)
 {
 	const uint32_t *word = data;
 	struct flow *flow = &flows[word[0]];
 
-	if (size_bytes != 8 || word[1] != flow->received || flow->to != plx_lcore_id())
-		atomic_fetch_add_explicit(&flows_wrong, 1, memory_order_relaxed);
-	make_progress();
+	assert_int_equal(size_bytes, 8);
+	assert_int_equal(word[1], flow->received);
+	assert_int_equal(flow->to, plx_lcore_id());
+	stress_went_on();
 	if (++flow->received == messages_each)
 		finish();
 }
@@ -506,8 +467,7 @@ static void flow_out(struct plx_task *task, void *arg)
 		word[1] = flow->sent;
 		if (PLX_LCORE_SEND_VALUE(flow->to, flow_in, word) == 0)
 			continue;
-		if (plx_lcore_on_room(flow->to, task))
-			atomic_fetch_add_explicit(&flows_wrong, 1, memory_order_relaxed);
+		assert_works(plx_lcore_on_room(flow->to, task));
 		if (flow->sent % 3 == 0) { /* add and cancel the request, twice */
 			plx_task_cancel(task);
 			plx_lcore_on_room(flow->to, task);
@@ -525,8 +485,7 @@ static int run_flows(void *arg)
 
 		flow->to = i / 2 * 10;
 		plx_task_init(&flow->task, flow_out, flow);
-		if (plx_task_schedule(&flow->task))
-			return -1;
+		assert_works(plx_task_schedule(&flow->task));
 	}
 	return plx_loop_run();
 }
@@ -541,15 +500,9 @@ PLX_TEST(every_sender_hears_of_room)
 	lcores_lane_slots = 2;
 	run_all(PAIRED, FLOWS, run_flows, no_thread);
 	lcores_lane_slots = 0;
-	assert_int_equal(atomic_load(&flows_wrong), 0);
 	for (unsigned i = 0; i < FLOWS; i++)
 		assert_int_equal(flows[i].received, messages_each);
 	lcores_down();
 }
 
-int main(int argc, char **argv)
-{
-	messages_each = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 20000;
-	still_max_s = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(20000, 20000)

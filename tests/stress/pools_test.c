@@ -2,16 +2,10 @@
 /* Pools under more threads than CPUs, lcores and others, which yield inside gets and puts. No
  * object may have two holders or be lost, the last holder's writes must be visible, and all figures
  * must be right at the end. */
-#include "dice.h"
-#include "plx_test.h"
+#include "stress.h"
 
 #include "mem_priv.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
-static void yield_at_times(void);
 static void ring_step(const char *where);
 #define RING_STEP(where) ring_step(#where)
 #include "multi.c" /* private copies, with the steps */
@@ -38,29 +32,14 @@ struct mix {
 };
 
 struct user {
-	PLX_ALIGNED_LINE pthread_t thread;
-	const struct mix *mix;
+	PLX_ALIGNED_LINE const struct mix *mix;
 	uint32_t id; /* starts at 1 */
-	uint64_t missed, got, wrong;
+	uint64_t missed, got;
 };
 
 static struct plx_pool *pool;
-static uint32_t turns;
 /* Where objects change hands: different threads get and put an object. */
 static _Atomic(struct object *) boxes[BOXES];
-
-static __thread uint64_t dice_state;
-
-static uint32_t dice(uint32_t sides)
-{
-	return dice_roll(&dice_state, sides);
-}
-
-static void yield_at_times(void)
-{
-	if (dice(24) == 0)
-		sched_yield();
-}
 
 /* Called during this thread's next ring pop or push. */
 static __thread void (*in_the_middle)(void);
@@ -80,10 +59,9 @@ static void ring_step(const char *where)
 /* It has no holder, and the last holder's writes are complete. Relaxed: the pool orders it. */
 static void hold(struct user *me, struct object *object)
 {
-	if (atomic_exchange_explicit(&object->holder, me->id, memory_order_relaxed) != 0)
-		me->wrong++;
-	if (object->number != ~object->inverse)
-		me->wrong++;
+	assert_int_equal(atomic_exchange_explicit(&object->holder, me->id, memory_order_relaxed),
+			 0);
+	assert_int_equal(object->number, ~object->inverse);
 	object->number = (uint64_t)me->id << 56 | me->got;
 	object->inverse = ~object->number;
 	me->got++;
@@ -91,10 +69,9 @@ static void hold(struct user *me, struct object *object)
 
 static void let_go(struct user *me, struct object *object)
 {
-	if (object->number != ~object->inverse)
-		me->wrong++;
-	if (atomic_exchange_explicit(&object->holder, 0, memory_order_relaxed) != me->id)
-		me->wrong++;
+	assert_int_equal(object->number, ~object->inverse);
+	assert_int_equal(atomic_exchange_explicit(&object->holder, 0, memory_order_relaxed),
+			 me->id);
 }
 
 /* Leave an object for others, and take one. Returns it, or NULL. */
@@ -147,20 +124,20 @@ static void look(struct user *me)
 	struct plx_pool_stats stats;
 
 	plx_pool_stats_read(pool, &stats);
-	if (stats.available > me->mix->object_count || stats.low_water > me->mix->object_count)
-		me->wrong++;
+	assert_in_range(stats.available, 0, me->mix->object_count);
+	assert_in_range(stats.low_water, 0, me->mix->object_count);
 }
 
 static void *use(void *arg)
 {
 	struct user *me = arg;
 
-	dice_state = me->id;
+	stress_dice = me->id;
 	if (me->mix->owned)
 		plx_lcore_id_tls = me->id == 1 ? OWNER : PLX_LCORE_NONE;
 	else
 		plx_lcore_id_tls = me->id <= LCORES ? me->id * 11 : PLX_LCORE_NONE;
-	for (uint32_t turn = 0; turn < turns; turn++) {
+	for (uint32_t turn = 0; turn < stress_amount; turn++) {
 		void *objects[BULK_MAX + 1];
 		uint32_t count = get_some(me, objects);
 
@@ -210,29 +187,40 @@ static void empty_boxes(void)
 	}
 }
 
-static void run(const struct mix *mix)
-{
-	static struct user users[THREADS];
-	struct plx_pool_stats stats;
-	uint64_t missed = 0, got = 0;
+static struct user users[THREADS];
+static uint64_t missed, got; /* by all of them */
 
-	make(mix);
-	for (uint32_t i = 0; i < THREADS; i++) {
+static void run_users(const struct mix *mix, void *(*fn)(void *))
+{
+	missed = got = 0;
+	for (uint32_t i = 0; i < THREADS; i++)
 		users[i] = (struct user){.mix = mix, .id = i + 1};
-		assert_int_equal(pthread_create(&users[i].thread, NULL, use, &users[i]), 0);
-	}
+	run_in_threads(THREADS, fn, users, sizeof(*users));
 	for (uint32_t i = 0; i < THREADS; i++) {
-		assert_int_equal(pthread_join(users[i].thread, NULL), 0);
-		assert_int_equal(users[i].wrong, 0);
 		missed += users[i].missed;
 		got += users[i].got;
 	}
-	assert_true(got > turns / 16);
-	empty_boxes();
+}
+
+/* All are back. */
+static void finish(const struct mix *mix)
+{
+	struct plx_pool_stats stats;
+
 	plx_pool_stats_read(pool, &stats);
 	assert_int_equal(stats.available, mix->object_count);
 	assert_int_equal(stats.empty, missed);
 	plx_pool_destroy(pool);
+	stress_went_on();
+}
+
+static void run(const struct mix *mix)
+{
+	make(mix);
+	run_users(mix, use);
+	assert_true(got > stress_amount / 16);
+	empty_boxes();
+	finish(mix);
 }
 
 PLX_TEST(no_object_has_two_holders_or_is_lost)
@@ -259,9 +247,9 @@ static void *take_and_give(void *arg)
 {
 	struct user *me = arg;
 
-	dice_state = me->id;
+	stress_dice = me->id;
 	plx_lcore_id_tls = me->id <= LCORES ? me->id * 11 : PLX_LCORE_NONE;
-	for (uint32_t turn = 0; turn < turns / 2; turn++) {
+	for (uint32_t turn = 0; turn < stress_amount / 2; turn++) {
 		void *objects[HELD_MAX];
 		uint32_t wanted = 1 + dice(HELD_MAX);
 		uint32_t count = 0;
@@ -280,17 +268,11 @@ static void *take_and_give(void *arg)
 	return NULL;
 }
 
-static struct user takers[THREADS];
+static struct mix enough = {.name = "enough"};
 
 static void run_takers(void)
 {
-	for (uint32_t i = 0; i < THREADS; i++) {
-		takers[i].id = i + 1;
-		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_and_give, &takers[i]),
-				 0);
-	}
-	for (uint32_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
+	run_users(&enough, take_and_give);
 }
 
 /* This thread stays in the middle of a pop: the ring takes nothing back, and other threads' puts
@@ -301,41 +283,23 @@ PLX_TEST(none_is_missed_beside_a_pop_that_stands_still)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cache_counts); i++) {
 		uint32_t cached = cache_counts[i] == PLX_NONE ? 0 : cache_counts[i];
-		struct mix mix = {.name = "enough",
-				  .object_count = 1 + THREADS * HELD_MAX + LCORES * cached,
-				  .cache_count = cache_counts[i]};
-		struct plx_pool_stats stats;
 
-		make(&mix);
-		memset(takers, 0, sizeof(takers));
+		enough.object_count = 1 + THREADS * HELD_MAX + LCORES * cached;
+		enough.cache_count = cache_counts[i];
+		make(&enough);
 		in_the_middle = run_takers;
 		void *mine = plx_pool_get(pool);
 		assert_non_null(mine);
 		assert_null(in_the_middle);
 		plx_pool_put(pool, mine);
-		for (uint32_t k = 0; k < THREADS; k++) {
-			assert_int_equal(takers[k].missed, 0);
-			assert_int_equal(takers[k].wrong, 0);
-		}
-		plx_pool_stats_read(pool, &stats);
-		assert_int_equal(stats.available, mix.object_count);
-		assert_int_equal(stats.empty, 0);
-		plx_pool_destroy(pool);
+		assert_int_equal(missed, 0);
+		finish(&enough);
 	}
 }
 
-int main(int argc, char **argv)
+static int start_memory(void **state)
 {
-	const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
-
-	turns = argc > 1           ? (uint32_t)strtoul(argv[1], NULL, 10)
-	      : PLX_TEST_SANITIZED ? 10000
-				   : 120000;
-	alarm(100);
-	if (plx_mem_init(&ordinary))
-		return 1;
-
-	int failed = plx_test_run("tests", NULL, NULL);
-	plx_mem_fini();
-	return failed;
+	return plx_mem_init(&(struct plx_mem_conf){.huge = PLX_HUGE_NONE});
 }
+
+STRESS_MAIN_WITH(PLX_TEST_SANITIZED ? 10000 : 120000, 120000, start_memory)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads preempted in the middle of a push or a pop. A thread is stopped at a step, on a
  * semaphore, while the others continue. */
-#include "plx_test.h"
+#include "stress.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 static void step(const char *where);
 #define RING_STEP(where) step(#where)
@@ -31,15 +28,14 @@ static struct plx_ring *ring;
 static uint64_t next_in, next_out; /* numbers of elements */
 static struct mover first, second, third;
 static __thread struct mover *self;
-static __thread uint32_t yield_every; /* steps; 0: never */
+static __thread bool yields;
 
 static void step(const char *where)
 {
-	static __thread uint32_t steps;
 	struct mover *me = self;
 
-	if (yield_every && ++steps % yield_every == 0)
-		sched_yield();
+	if (yields)
+		yield_at_times();
 	if (!me || strcmp(me->where, where))
 		return;
 	self = NULL;
@@ -164,6 +160,7 @@ static void open_ring(enum plx_ring_kind kind, uint32_t capacity)
 
 	assert_int_equal(plx_ring_create(&attr, &ring), 0);
 	next_in = next_out = 0;
+	stress_went_on();
 }
 
 static void stop_producer(enum plx_ring_kind kind, const char *where)
@@ -325,24 +322,21 @@ STOPS(one_that_was_overtaken_looks_again)
 #define TOKENS      8
 #define THREADS_MAX 64
 
-static uint32_t rounds;
 static pthread_t holders[TOKENS]; /* plain: one thread owns a token */
-static _Atomic uint64_t wrong;
 
 static void *take_and_give_back(void *arg)
 {
-	yield_every = 17;
-	for (uint32_t i = 0; i < rounds;) {
+	yields = true;
+	for (uint64_t i = 0; i < stress_amount;) {
 		uint64_t tokens[3];
 		uint32_t count = plx_ring_pop_burst(ring, tokens, 1 + i % 3);
-		uint32_t given = 0;
 
 		for (uint32_t j = 0; j < count; j++)
 			holders[tokens[j]] = pthread_self();
 		sched_yield();
 		for (uint32_t j = 0; j < count; j++)
-			wrong += !pthread_equal(holders[tokens[j]], pthread_self());
-		while (given < count)
+			assert_true(pthread_equal(holders[tokens[j]], pthread_self()));
+		for (uint32_t given = 0; given < count;)
 			given += plx_ring_push_burst(ring, tokens + given, count - given);
 		i += count > 0;
 	}
@@ -352,18 +346,13 @@ static void *take_and_give_back(void *arg)
 PLX_TEST(more_threads_than_cpus_recover)
 {
 	long wanted = 8 * sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned count = wanted < THREADS_MAX ? (unsigned)wanted : THREADS_MAX;
-	pthread_t threads[THREADS_MAX];
 	bool found[TOKENS] = {false};
 	uint64_t token;
 
 	open_ring(PLX_RING_MPMC, TOKENS);
 	push_until_full(TOKENS);
-	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, take_and_give_back, NULL), 0);
-	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(wrong, 0);
+	run_in_threads(wanted < THREADS_MAX ? (size_t)wanted : THREADS_MAX, take_and_give_back,
+		       NULL, 0);
 	while (plx_ring_pop(ring, &token))
 		found[token] = true;
 	for (unsigned i = 0; i < TOKENS; i++)
@@ -371,9 +360,4 @@ PLX_TEST(more_threads_than_cpus_recover)
 	plx_ring_destroy(ring);
 }
 
-int main(int argc, char **argv)
-{
-	rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 30000;
-	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost token would block forever */
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(30000, 30000)

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rings under more threads than CPUs, which yield between and inside pushes and pops. Every element
  * must come out once, intact, in its producer's order, and bulks in one piece. */
-#include "dice.h"
-#include "plx_test.h"
+#include "stress.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
-static void yield_at_times(void);
 #define RING_STEP(where) yield_at_times()
 #include "multi.c" /* a private copy, with the steps above */
 
@@ -28,10 +22,8 @@ struct mix {
 };
 
 struct side {
-	PLX_ALIGNED_LINE pthread_t thread;
-	uint32_t id;
+	PLX_ALIGNED_LINE uint32_t id;
 	uint64_t refused;        /* producers: pushes that were incomplete */
-	uint64_t wrong;          /* consumers */
 	uint64_t next[SIDE_MAX]; /* consumers: the lowest number expected from each producer */
 	uint64_t last;           /* consumers: word 0 of the previous element, or 0 */
 };
@@ -39,23 +31,9 @@ struct side {
 static const struct mix *mix;
 static struct plx_ring *ring;
 static uint32_t words;
-static uint64_t items; /* per mix, approximately */
 static uint64_t items_each;
 static uint8_t *seen; /* per producer, by number */
 static _Atomic uint64_t popped;
-
-static __thread uint64_t dice_state;
-
-static uint32_t dice(uint32_t sides)
-{
-	return dice_roll(&dice_state, sides);
-}
-
-static void yield_at_times(void)
-{
-	if (dice(32) == 0)
-		sched_yield();
-}
 
 static void build(uint64_t *to, uint32_t producer, uint64_t number, uint32_t left)
 {
@@ -76,15 +54,12 @@ static void check(struct side *me, const uint64_t *element)
 	uint64_t word = element[0];
 	uint64_t expected[WORDS_MAX];
 
-	if (PRODUCER(word) >= mix->producers || NUMBER(word) >= items_each) {
-		me->wrong++;
-		return;
-	}
+	assert_true(PRODUCER(word) < mix->producers && NUMBER(word) < items_each);
 	build(expected, (uint32_t)PRODUCER(word), NUMBER(word), LEFT(word));
-	me->wrong += memcmp(element, expected, words * sizeof(uint64_t)) != 0;
-	me->wrong += NUMBER(word) < me->next[PRODUCER(word)];
-	me->wrong += LEFT(me->last) != 0 && !goes_on(me->last, word);
-	me->wrong += seen[PRODUCER(word) * items_each + NUMBER(word)]++ != 0;
+	assert_memory_equal(element, expected, words * sizeof(uint64_t));
+	assert_true(NUMBER(word) >= me->next[PRODUCER(word)]);
+	assert_true(LEFT(me->last) == 0 || goes_on(me->last, word));
+	assert_int_equal(seen[PRODUCER(word) * items_each + NUMBER(word)]++, 0);
 	me->next[PRODUCER(word)] = NUMBER(word) + 1;
 	me->last = word;
 }
@@ -136,7 +111,7 @@ static void *produce(void *arg)
 	struct side *me = arg;
 	uint64_t number = 0;
 
-	dice_state = 1 + me->id;
+	stress_dice = 1 + me->id;
 	while (number < items_each) {
 		uint64_t left = items_each - number;
 		uint32_t count = 1 + dice(left < MOVE_MAX ? (uint32_t)left : MOVE_MAX);
@@ -184,7 +159,7 @@ static void *consume(void *arg)
 {
 	struct side *me = arg;
 
-	dice_state = 100 + me->id;
+	stress_dice = 100 + me->id;
 	/* Relaxed: only a count; elements are checked after joining the threads. */
 	while (atomic_load_explicit(&popped, memory_order_relaxed) < items_each * mix->producers) {
 		uint32_t count = 1 + dice(MOVE_MAX);
@@ -199,56 +174,34 @@ static void *consume(void *arg)
 	return NULL;
 }
 
-static void start(struct side *sides, uint32_t count, void *(*run)(void *))
-{
-	for (uint32_t i = 0; i < count; i++) {
-		sides[i] = (struct side){.id = i};
-		assert_int_equal(pthread_create(&sides[i].thread, NULL, run, &sides[i]), 0);
-	}
-}
-
-/* Returns the sum of refused and wrong counts. */
-static uint64_t join(struct side *sides, uint32_t count)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		assert_int_equal(pthread_join(sides[i].thread, NULL), 0);
-		sum += sides[i].refused + sides[i].wrong;
-	}
-	return sum;
-}
-
 static void run_mix(const struct mix *what)
 {
-	struct side producers[SIDE_MAX];
-	struct side consumers[SIDE_MAX];
-	struct plx_ring_stats stats;
+	struct side producers[SIDE_MAX], consumers[SIDE_MAX];
+	pthread_t producing[SIDE_MAX], consuming[SIDE_MAX];
+	uint64_t refused = 0;
 
 	mix = what;
 	words = mix->attr.element_bytes / 8;
-	items_each = items / mix->producers;
+	items_each = stress_amount / mix->producers;
 	seen = calloc(mix->producers, items_each);
 	assert_non_null(seen);
 	atomic_store(&popped, 0);
+	for (uint32_t i = 0; i < SIDE_MAX; i++)
+		producers[i] = consumers[i] = (struct side){.id = i};
 	assert_int_equal(plx_ring_create(&mix->attr, &ring), 0);
-	start(consumers, mix->consumers, consume);
-	start(producers, mix->producers, produce);
-
-	uint64_t refused = join(producers, mix->producers);
-	uint64_t wrong = join(consumers, mix->consumers);
-
+	threads_start(consuming, mix->consumers, consume, consumers, sizeof(*consumers));
+	threads_start(producing, mix->producers, produce, producers, sizeof(*producers));
+	threads_join(producing, mix->producers);
+	threads_join(consuming, mix->consumers);
+	for (uint32_t i = 0; i < mix->producers; i++)
+		refused += producers[i].refused;
 	for (uint64_t i = 0; i < items_each * mix->producers; i++)
-		wrong += seen[i] != 1;
-	plx_ring_stats_read(ring, &stats);
-	if (wrong || stats.depth || stats.full != refused)
-		fail_msg("kind %d, capacity %u, %u words, %u producers, %u consumers: %llu wrong, "
-			 "%u left, %llu full, %llu refused",
-			 (int)mix->attr.kind, stats.capacity, words, mix->producers, mix->consumers,
-			 (unsigned long long)wrong, stats.depth, (unsigned long long)stats.full,
-			 (unsigned long long)refused);
+		assert_int_equal(seen[i], 1);
+	assert_int_equal(plx_ring_depth(ring), 0);
+	assert_int_equal(ring->full, refused);
 	plx_ring_destroy(ring);
 	free(seen);
+	stress_went_on();
 }
 
 static void run_mixes(enum plx_ring_kind kind, uint32_t producers, uint32_t consumers,
@@ -278,25 +231,12 @@ PLX_TEST(all_elements_go_in_place_from_one_thread_to_one)
 	run_mixes(PLX_RING_SPSC, 1, 1, true);
 }
 
-PLX_TEST(all_elements_go_from_four_threads_to_one)
+PLX_TEST(all_elements_go_from_many_threads_to_one_or_many)
 {
 	run_mixes(PLX_RING_MPSC, 4, 1, false);
 	run_mixes(PLX_RING_MPMC, 4, 1, false);
-}
-
-PLX_TEST(all_elements_go_from_one_thread_to_four)
-{
 	run_mixes(PLX_RING_MPMC, 1, 4, false);
-}
-
-PLX_TEST(all_elements_go_from_four_threads_to_four)
-{
 	run_mixes(PLX_RING_MPMC, 4, 4, false);
 }
 
-int main(int argc, char **argv)
-{
-	items = argc > 1 ? strtoull(argv[1], NULL, 10) : PLX_TEST_SANITIZED ? 10000 : 60000;
-	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost element would block forever */
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(PLX_TEST_SANITIZED ? 10000 : 60000, 60000)

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The same keys requested on several lcores at once, as when clients lose their links and reconnect
  * to other lcores: each key runs once, and later requests get the first answer. */
-#include "plx_test.h"
+#include "stress.h"
 
 #include "rpc_service.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define THREADS 4
 #define CLIENTS 3
 #define KEYS    4000
-#define ROUNDS  6 /* requests per thread and key */
 
 static struct rpc_keys *keys;
 static _Atomic unsigned runs[CLIENTS][KEYS]; /* that must not be repeated */
-static _Atomic unsigned wrong, again;
+static _Atomic unsigned again;
 
 /* Short replies, and ones with separate memory. */
 static uint32_t reply_of(struct rpc_key key, uint8_t *out)
@@ -32,9 +28,9 @@ static void check_answer(struct rpc_key key, const struct key_answer *answer)
 	uint8_t expected[KEY_REPLY_BYTES + 65];
 	uint32_t length = reply_of(key, expected);
 
-	if (answer->header.status != PLX_RPC_OK || answer->header.length != length ||
-	    memcmp(answer->heap ? answer->heap : answer->bytes, expected, length) != 0)
-		atomic_fetch_add(&wrong, 1);
+	assert_int_equal(answer->header.status, PLX_RPC_OK);
+	assert_int_equal(answer->header.length, length);
+	assert_memory_equal(answer->heap ? answer->heap : answer->bytes, expected, length);
 	free(answer->heap);
 }
 
@@ -52,7 +48,7 @@ static void run(struct rpc_key key, struct key_entry *entry, bool is_refused)
 	rpc_keys_done(keys, entry, &header, bytes, 1);
 }
 
-static void ask(struct rpc_key key, unsigned *random)
+static void ask(struct rpc_key key)
 {
 	struct key_entry *entry;
 	struct key_answer answer;
@@ -60,7 +56,7 @@ static void ask(struct rpc_key key, unsigned *random)
 
 	switch (rpc_keys_claim(keys, key, 1, 1, &entry, &answer, &retry_ns)) {
 	case KEY_NEW:
-		run(key, entry, rand_r(random) % 4 == 0);
+		run(key, entry, dice(4) == 0);
 		return;
 	case KEY_RUNNING:
 		if (rpc_keys_claim(keys, key, 1, 1, NULL, &answer, NULL) == KEY_DONE)
@@ -71,24 +67,20 @@ static void ask(struct rpc_key key, unsigned *random)
 		check_answer(key, &answer);
 		return;
 	default:
-		atomic_fetch_add(&wrong, 1);
+		fail_msg("%s", plx_error());
 	}
 }
 
 static void *asker(void *arg)
 {
-	unsigned random = (unsigned)(uintptr_t)arg;
-
-	for (unsigned i = 0; i < ROUNDS * CLIENTS * KEYS; i++)
-		ask((struct rpc_key){(unsigned)rand_r(&random) % CLIENTS,
-				     (unsigned)rand_r(&random) % KEYS},
-		    &random);
+	stress_dice = (uintptr_t)arg + 1;
+	for (unsigned i = 0; i < stress_amount * CLIENTS * KEYS; i++)
+		ask((struct rpc_key){dice(CLIENTS), dice(KEYS)});
 	return NULL;
 }
 
 PLX_TEST(each_key_runs_once)
 {
-	pthread_t threads[THREADS];
 	const struct plx_rpc_service_attr attr = {.keys_max = 16 * 2 * CLIENTS * KEYS,
 						  .key_bytes_max = UINT64_C(1) << 30,
 						  .key_ns = PLX_NS_PER_S};
@@ -97,21 +89,18 @@ PLX_TEST(each_key_runs_once)
 	assert_int_equal(plx_mem_init(NULL), 0);
 	keys = rpc_keys_create(0x9e3779b97f4a7c15, &attr);
 	assert_non_null(keys);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, asker, (void *)(i + 1)), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	run_in_threads(THREADS, asker, NULL, 1);
 	for (int i = 0; i < CLIENTS * KEYS; i++) {
 		unsigned count = atomic_load(&runs[i / KEYS][i % KEYS]);
 
 		assert_in_range(count, 0, 1);
 		ran += count;
 	}
-	assert_int_equal(atomic_load(&wrong), 0);
 	assert_true(ran > CLIENTS * KEYS * 9 / 10);
 	assert_true(atomic_load(&again) > ran);
 	rpc_keys_destroy(keys);
 	plx_mem_fini();
 }
 
-PLX_TEST_MAIN()
+/* Requests per thread and key. */
+STRESS_MAIN(6, 6)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two threads at the ends of a small ring of records. Both sleep whenever they have nothing to do:
  * a missed wake-up for a record or for room stops the test forever. */
-#include "dice.h"
-#include "plx_test.h"
+#include "stress.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 /* Between reading the other end's request to be called and clearing it: the other end may change it
  * there. */
@@ -33,12 +28,9 @@ static inline uint32_t exchange_late(_Atomic uint32_t *word, uint32_t value, mem
 #define DAWDLE_EVERY 500 /* records */
 #define DAWDLE_US    200
 
-static uint32_t records_max = 400000;
-
 struct end {
 	int doorbell;
 	uint64_t sleeps, random;
-	const char *failed;
 };
 
 struct both {
@@ -111,10 +103,8 @@ static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, 
 		at = try(both, bytes);
 		if (at)
 			return at;
-		if (!sleep_on(&both->sender)) {
-			both->sender.failed = "there was room, and nobody reported it";
-			return NULL;
-		}
+		if (!sleep_on(&both->sender))
+			fail_msg("there was room, and nobody reported it");
 	}
 }
 
@@ -139,19 +129,16 @@ static void *send_all(void *arg)
 		uint8_t flags = (i % 7 == 0 ? RECORD_HAS_DATA : 0) |
 				(both->in_turn || i % 11 == 0 ? RECORD_ACK : 0);
 		uint32_t bytes = record_bytes(length, flags);
-		uint8_t *at;
+		uint8_t *at = wait_for_room(both, try_claim, bytes);
 
-		at = wait_for_room(both, try_claim, bytes);
-		if (!at)
-			break;
 		memset(ring_payload(at, flags, i), (uint8_t)i, length);
 		ring_commit(&both->writer, RECORD_MESSAGE, flags, length, bytes);
 		if (i % 3 == 0 || ring_asks(&both->writer))
 			call(both, ring_call(&both->writer));
 		if (i % 4)
 			ring_clear_ahead(&both->writer);
-		if (both->in_turn && !wait_for_room(both, try_read, 0))
-			break;
+		if (both->in_turn)
+			wait_for_room(both, try_read, 0);
 		if (dice_next(&both->sender.random) % 64 == 0)
 			sched_yield();
 		if (i % DAWDLE_EVERY == DAWDLE_EVERY - 1)
@@ -183,65 +170,60 @@ static bool wait_for_bell(struct both *both)
 	return false;
 }
 
-static bool wait_for_record(struct both *both)
+static void wait_for_record(struct both *both)
 {
 	for (;;) {
 		for (uint64_t left = looks(both, &both->receiver); left > 0; left--) {
 			if (ring_look(&both->reader))
-				return true;
+				return;
 		}
 		if (dice_next(&both->receiver.random) % 2 && wait_for_bell(both))
-			return true;
+			return;
 		if (ask_for(both, dice_next(&both->receiver.random) % 2 ? CALL_WAKE
 									: CALL_BELL | CALL_WAKE))
-			return true;
+			return;
 		if (!sleep_on(&both->receiver))
-			return false;
+			fail_msg("there was a record, and nobody reported it");
 	}
 }
 
-static const char *check(const struct record *record, uint32_t i, uint64_t *random)
+static void check(const struct record *record, uint32_t i, uint64_t *random)
 {
-	if (record->length != length_of(random))
-		return "a record of another length";
-	if (record->flags & RECORD_HAS_DATA && record->data != i)
-		return "other data";
+	assert_int_equal(record->length, length_of(random));
+	if (record->flags & RECORD_HAS_DATA)
+		assert_int_equal(record->data, i);
 	for (uint32_t j = 0; j < record->length; j++) {
 		if (record->payload[j] != (uint8_t)i)
-			return "another payload";
+			fail_msg("another payload");
 	}
-	return NULL;
 }
 
-static const char *receive_all(struct both *both)
+static void receive_all(struct both *both)
 {
 	uint64_t random = 1;
 
 	for (uint32_t i = 0; i < both->records; i++) {
 		struct record record;
-		const char *wrong;
 
-		if (!wait_for_record(both))
-			return "there was a record, and nobody reported it";
+		wait_for_record(both);
+		stress_went_on();
 		if (ring_peek(&both->reader, &record) == 0) {
 			i--; /* it was a skip */
 			continue;
 		}
-		wrong = check(&record, i, &random);
-		if (wrong)
-			return wrong;
+		check(&record, i, &random);
 		if (ring_advance(&both->reader, &record))
 			ring_doorbell(&both->sender);
 		if (dice_next(&both->receiver.random) % 64 == 0)
 			sched_yield();
 	}
-	return NULL;
 }
 
-static void run(uint32_t records, bool in_turn, uint32_t looks_max)
+static void run(uint64_t records, bool in_turn, uint32_t looks_max)
 {
 	struct segment segment = {.ring_bytes = RING_BYTES};
-	struct both both = {.records = records, .in_turn = in_turn, .looks_max = looks_max};
+	struct both both = {
+		.records = (uint32_t)records, .in_turn = in_turn, .looks_max = looks_max};
 	pthread_t thread;
 
 	segment.control = aligned_alloc(4096, SEGMENT_CONTROL_BYTES + RING_BYTES);
@@ -251,12 +233,9 @@ static void run(uint32_t records, bool in_turn, uint32_t looks_max)
 	both.sender = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 77};
 	both.receiver = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 99};
 
-	assert_int_equal(pthread_create(&thread, NULL, send_all, &both), 0);
-	both.receiver.failed = receive_all(&both);
-	if (both.receiver.failed)
-		fail_msg("%s", both.receiver.failed);
-	pthread_join(thread, NULL);
-	assert_null(both.sender.failed);
+	threads_start(&thread, 1, send_all, &both, 0);
+	receive_all(&both);
+	threads_join(&thread, 1);
 	assert_false(both.writer.broken);
 	assert_true(both.receiver.sleeps > 0);
 	print_message("%s, up to %u looks: %llu and %llu sleeps\n", in_turn ? "in turn" : "at once",
@@ -269,26 +248,21 @@ static void run(uint32_t records, bool in_turn, uint32_t looks_max)
 
 PLX_TEST(nothing_is_lost_or_torn_by_ends_that_sleep_at_once)
 {
-	run(records_max, false, 0);
+	run(stress_amount, false, 0);
 }
 
 PLX_TEST(nothing_is_lost_or_torn_by_ends_that_spin_a_little)
 {
-	run(records_max, false, 20);
+	run(stress_amount, false, 20);
 }
 
 /* About as many checks as take one turn of the other end, so that one end sleeps while the other
  * publishes. */
 PLX_TEST(no_call_is_lost_where_nothing_follows)
 {
-	run(records_max / 8, true, 0);
-	run(records_max, true, 100);
-	run(records_max, true, 1000);
+	run(stress_amount / 8, true, 0);
+	run(stress_amount, true, 100);
+	run(stress_amount, true, 1000);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc > 1)
-		records_max = (uint32_t)strtoul(argv[1], NULL, 10);
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(400000, 400000)

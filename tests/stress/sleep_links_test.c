@@ -10,8 +10,7 @@ static void send_on(struct plx_link *link)
 {
 	static const char bytes[64];
 
-	if (plx_link_send(link, bytes, sizeof(bytes)) != 0)
-		atomic_store(&stands_still, true);
+	assert_works(plx_link_send(link, bytes, sizeof(bytes)));
 }
 
 static void link_open(struct plx_link *link, void *user)
@@ -24,20 +23,18 @@ static void link_open(struct plx_link *link, void *user)
  * memory, with a CPU each, two ends would otherwise always answer within SPIN_MAX_NS. */
 static void dawdle(void)
 {
-	uint32_t random = roll();
-
-	if (random % 4 == 0)
-		usleep(random >> 8 & 63);
+	if (dice(4) == 0)
+		usleep(dice(64));
 }
 
 static void link_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
-	went_on();
+	stress_went_on();
 	dawdle();
-	if (atomic_load_explicit(&progress, memory_order_relaxed) < rounds)
-		send_on(link);
-	else
+	if (is_last())
 		plx_stop();
+	else
+		send_on(link);
 }
 
 static const struct plx_link_events events = {.on_open = link_open, .on_message = link_message};
@@ -47,8 +44,7 @@ static void connect_there(void *arg)
 	struct plx_link_attr attr = {.events = &events, .user = address};
 	struct plx_link *link;
 
-	if (plx_link_connect(address, &attr, &link) != 0)
-		atomic_store(&stands_still, true);
+	assert_works(plx_link_connect(address, &attr, &link));
 }
 
 static void nothing_on_a_link_is_slept_through(const char *provider)
@@ -65,20 +61,14 @@ static void nothing_on_a_link_is_slept_through(const char *provider)
 	plx_fabric_fini();
 }
 
-#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
-
-TEST(nothing_on_tcp_is_slept_through)
+SLEEPERS_TEST(nothing_on_tcp_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("tcp");
 }
 
-TEST(nothing_on_shm_is_slept_through)
+SLEEPERS_TEST(nothing_on_shm_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("shm");
 }
 
-int main(int argc, char **argv)
-{
-	choose_rounds(argc, argv);
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(20000, 3000000)

@@ -2,6 +2,8 @@
 /* A sleeping lcore misses nothing from other lcores, other threads or signals. */
 #include "sleepers.h"
 
+#include <semaphore.h>
+
 static struct plx_timer timers[LCORES];
 
 /* Pass on the single message: at once, by a timer, or to the lcore itself. */
@@ -14,23 +16,21 @@ static void throw_later(struct plx_timer *timer, void *arg)
 
 static void catch (void *arg)
 {
-	uint32_t random = roll();
-
-	went_on();
-	if (atomic_load_explicit(&progress, memory_order_relaxed) >= rounds)
+	stress_went_on();
+	if (is_last())
 		plx_stop();
-	else if (random % 8 == 0)
-		plx_timer_start(&timers[plx_lcore_id() / 10], random >> 8 & 0xffff);
+	else if (dice(8) == 0)
+		plx_timer_start(&timers[plx_lcore_id() / 10], dice(65536));
 	else
 		throw(NULL);
 }
 
 static void throw(void *arg)
 {
-	assert_int_equal(plx_lcore_send(roll() % LCORES * 10, catch, NULL), 0);
+	assert_int_equal(plx_lcore_send(dice(LCORES) * 10, catch, NULL), 0);
 }
 
-PLX_TEST_WITH(nothing_between_lcores_is_slept_through, set_up, tear_down)
+SLEEPERS_TEST(nothing_between_lcores_is_slept_through)
 {
 	for (unsigned i = 0; i < LCORES; i++)
 		plx_timer_init(&timers[i], throw_later, NULL);
@@ -43,44 +43,32 @@ static struct plx_signal signals[LCORES];
 
 static void answer(void *arg)
 {
-	went_on();
+	stress_went_on();
 	sem_post(&answered);
 }
 
 static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
 {
-	if (fires != 1)
-		atomic_store(&stands_still, true);
+	assert_int_equal(fires, 1);
 	answer(NULL);
-}
-
-/* Until it arrives, or the watch has given up. */
-static void wait_for_answer(void)
-{
-	struct timespec limit;
-
-	do {
-		clock_gettime(CLOCK_REALTIME, &limit);
-		limit.tv_sec++;
-	} while (sem_timedwait(&answered, &limit) != 0 && !plx_stopping());
 }
 
 static void *ask(void *arg)
 {
-	for (uint64_t i = 0; i < rounds && !plx_stopping(); i++) {
-		uint32_t to = roll() % LCORES;
+	for (uint64_t i = 0; i < stress_amount; i++) {
+		uint32_t to = dice(LCORES);
 
-		if (roll() % 2)
+		if (dice(2))
 			plx_signal_fire(&signals[to]);
 		else
 			plx_lcore_send(to * 10, answer, NULL);
-		wait_for_answer();
+		sem_wait(&answered);
 	}
 	plx_stop();
 	return NULL;
 }
 
-PLX_TEST_WITH(nothing_of_other_threads_is_slept_through, set_up, tear_down)
+SLEEPERS_TEST(nothing_of_other_threads_is_slept_through)
 {
 	assert_int_equal(sem_init(&answered, 0, 0), 0);
 	for (unsigned i = 0; i < LCORES; i++)
@@ -91,8 +79,4 @@ PLX_TEST_WITH(nothing_of_other_threads_is_slept_through, set_up, tear_down)
 	sem_destroy(&answered);
 }
 
-int main(int argc, char **argv)
-{
-	choose_rounds(argc, argv);
-	return plx_test_run("tests", NULL, NULL);
-}
+STRESS_MAIN(20000, 3000000)

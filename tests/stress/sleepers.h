@@ -9,50 +9,14 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdio.h>
-
 #define LCORES      3
 #define SPIN_MAX_NS 3000
-#define STILL_MAX_S 20 /* without progress before the test fails */
 
-static uint64_t rounds; /* per test */
+static uint64_t last; /* of the progress of this test */
 
-/* Relaxed throughout: for display only. */
-static _Atomic uint64_t progress;
-static _Atomic bool stands_still;
-
-static sem_t watch_ends;
-
-static void *watch(void *arg)
+static inline bool is_last(void)
 {
-	uint64_t seen = 0;
-	unsigned still_s = 0;
-
-	for (;;) {
-		struct timespec limit;
-
-		clock_gettime(CLOCK_REALTIME, &limit);
-		limit.tv_sec++;
-		if (sem_timedwait(&watch_ends, &limit) == 0)
-			return NULL;
-
-		uint64_t now = atomic_load_explicit(&progress, memory_order_relaxed);
-
-		still_s = now == seen ? still_s + 1 : 0;
-		seen = now;
-		if (still_s < STILL_MAX_S)
-			continue;
-		atomic_store(&stands_still, true);
-		plx_stop(); /* so that it ends; it has failed */
-		return NULL;
-	}
-}
-
-static void went_on(void)
-{
-	atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
+	return stress_count() >= last;
 }
 
 /* All kinds of policies that hardly ever poll. */
@@ -92,49 +56,31 @@ static uint64_t sleeps(void)
 /* Run all lcores until stopped. fn: in a thread that is not an lcore; or NULL. */
 static void run_all(void *(*fn)(void *))
 {
-	pthread_t watcher, thread;
+	pthread_t thread;
 	int result = -1;
 
-	assert_int_equal(sem_init(&watch_ends, 0, 0), 0);
-	assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
 	if (fn)
-		assert_int_equal(pthread_create(&thread, NULL, fn, NULL), 0);
+		threads_start(&thread, 1, fn, NULL, 0);
 	assert_int_equal(plx_lcore_launch_all(run_loop, NULL, &result), 0);
 	assert_int_equal(result, 0);
 	assert_int_equal(plx_lcore_join_all(10 * PLX_NS_PER_S, &result), 0);
 	assert_int_equal(result, 0);
 	if (fn)
-		pthread_join(thread, NULL);
-	sem_post(&watch_ends);
-	pthread_join(watcher, NULL);
-	sem_destroy(&watch_ends);
-	assert_false(atomic_load(&stands_still));
-	printf("%llu rounds, %llu sleeps\n", (unsigned long long)rounds,
-	       (unsigned long long)sleeps());
+		threads_join(&thread, 1);
+	print_message("%llu rounds, %llu sleeps\n", (unsigned long long)stress_amount,
+		      (unsigned long long)sleeps());
 	/* Most rounds must have slept, if not all. */
-	assert_true(sleeps() > rounds / 8);
+	assert_true(sleeps() > stress_amount / 8);
 }
 
 static int set_up(void **state)
 {
-	atomic_store(&progress, 0);
+	last = stress_count() + stress_amount;
 	lcores_up(LCORES);
 	set_policies();
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	lcores_down();
-	return 0;
-}
-
-/* The number of rounds: the first argument; millions for a soak. */
-static inline void choose_rounds(int argc, char **argv)
-{
-	rounds = getenv("PLX_TEST_SOAK") ? 3000000 : 20000;
-	if (argc > 1)
-		rounds = strtoull(argv[1], NULL, 10);
-}
+#define SLEEPERS_TEST(name) PLX_TEST_WITH(name, set_up, no_lcores)
 
 #endif

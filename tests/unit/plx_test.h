@@ -183,6 +183,33 @@ static inline void *run_in_thread(void *(*fn)(void *), void *arg)
 	return result;
 }
 
+/** Start `count` threads that are not lcores, each with its element of an array: of `size` bytes;
+ * 0: of all; array NULL, and size 1: its number. */
+static inline void threads_start(pthread_t *threads, size_t count, void *(*fn)(void *),
+				 const void *array, size_t size)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fn,
+						(void *)((uintptr_t)array + i * size)),
+				 0);
+}
+
+static inline void threads_join(const pthread_t *threads, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+/** Start them, and wait for all. */
+static inline void run_in_threads(size_t count, void *(*fn)(void *), const void *array, size_t size)
+{
+	pthread_t threads[64];
+
+	assert_in_range(count, 1, PLX_ARRAY_LEN(threads));
+	threads_start(threads, count, fn, array, size);
+	threads_join(threads, count);
+}
+
 /** Repeat the step until the condition is true; fail after 20 s. */
 #define wait_doing(condition, step)                                              \
 	do {                                                                     \
