@@ -52,24 +52,6 @@ static uint32_t listed_in(struct plx_pool *pool)
 
 /* Caches ----------------------------------------------------------------------------------- */
 
-TEST(bad_attributes_are_refused)
-{
-	struct plx_pool_attr attr = {.name = "odd",
-				     .object_bytes = 8,
-				     .object_count = 8,
-				     .node = PLX_NODE_ANY,
-				     .owner = PLX_LCORE_NONE,
-				     .cache_count = PLX_POOL_CACHE_MAX + 1};
-	struct plx_pool *pool;
-
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
-		     "pool odd: cache_count 513: give 1 to 512, 0 for the default");
-	attr.cache_count = 0;
-	attr.object_count = PLX_RING_CAPACITY_MAX + 1;
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
-		     "pool odd: object_count 1073741825: give 1 to 1073741824");
-}
-
 /* Bytes that a pool's first use allocates for its cache. */
 static uint32_t size_of_cache(uint32_t object_count, uint32_t cache_count)
 {
@@ -481,7 +463,7 @@ static void run_model(uint32_t cache_count)
 		.pool = make_shared(COUNT, cache_count), .count = COUNT, .low = COUNT};
 
 	for (int turn = 0; turn < 50000; turn++) {
-		uint32_t count = dice_roll(&model.dice, 2) ? 1 : 1 + dice_roll(&model.dice, BULK);
+		uint32_t count = dice_roll(&model.dice, 2) ? 1 : model_bulk(&model, BULK);
 
 		plx_lcore_id_tls = ids[dice_roll(&model.dice, IDS)];
 		if (model_gets_next(&model, turn))

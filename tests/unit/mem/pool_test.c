@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools of one lcore, and what all pools have in common. */
 #include "pools.h"
-
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 
 TEST(bad_attributes_are_refused)
 {
-	struct plx_pool_attr attr = {
-		.object_bytes = 64, .object_count = 4, .node = PLX_NODE_ANY, .owner = OWNER};
+	const int any = PLX_NODE_ANY;
+	const uint32_t none = PLX_LCORE_NONE;
+	const struct {
+		struct plx_pool_attr attr; /* bytes, count, node, owner and cache */
+		int rc;
+		const char *error;
+	} cases[] = {
+		{POOL_ATTR(NULL, 64, 4, any, OWNER, 0), -EINVAL, "give the pool a name"},
+		{POOL_ATTR("odd", 64, 0, any, OWNER, 0), -EINVAL,
+		 "pool odd: object_count 0: give 1 to "},
+		{POOL_ATTR("odd", 0, 1, any, OWNER, 0), -EINVAL, "pool odd: object_bytes 0"},
+		{POOL_ATTR("odd", 64, 1, 999, OWNER, 0), -EINVAL,
+		 "pool odd, 1 objects of 64 bytes: NUMA node 999"},
+		{POOL_ATTR("odd", UINT32_MAX, 1u << 20, 0, OWNER, 0), -ENOMEM,
+		 "not enough memory on node 0: "},
+		{POOL_ATTR("odd", 8, 8, any, none, PLX_POOL_CACHE_MAX + 1), -EINVAL,
+		 "pool odd: cache_count 513: give 1 to 512, 0 for the default"},
+		{POOL_ATTR("odd", 8, PLX_RING_CAPACITY_MAX + 1, any, none, 0), -EINVAL,
+		 "pool odd: object_count 1073741825: give 1 to 1073741824"},
+	};
 	struct plx_pool *pool;
 
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "give the pool a name");
-	attr.name = "odd";
-	attr.object_count = 0;
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
-		     "pool odd: object_count 0: give 1 to ");
-	attr.object_count = 1;
-	attr.object_bytes = 0;
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "pool odd: object_bytes 0");
-	attr.object_bytes = 64;
-	attr.node = 999;
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
-		     "pool odd, 1 objects of 64 bytes: NUMA node 999");
-	attr.node = 0;
-	attr.object_bytes = UINT32_MAX;
-	attr.object_count = 1u << 20;
-	assert_fails(plx_pool_create(&attr, &pool), -ENOMEM, "not enough memory on node 0: ");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		assert_fails(plx_pool_create(&cases[i].attr, &pool), cases[i].rc, cases[i].error);
 	plx_mem_fini();
-	assert_fails(plx_pool_create(&attr, &pool), -EINVAL,
+	assert_fails(plx_pool_create(&POOL_ATTR("odd", 64, 1, any, OWNER, 0), &pool), -EINVAL,
 		     "Pollux is not up; call plx_eal_init or plx_app_start first");
 	plx_pool_destroy(NULL);
 }
@@ -75,143 +76,21 @@ TEST(the_last_object_put_is_the_first_got)
 	plx_pool_destroy(pool);
 }
 
-TEST(an_empty_pool_returns_null_and_counts_it)
-{
-	struct plx_pool *pool = make(OWNER, 2, 64);
-	void *a = plx_pool_get(pool);
-	void *b = plx_pool_get(pool);
-
-	assert_null(plx_pool_get(pool));
-	assert_null(plx_pool_get(pool));
-	assert_int_equal(stats_of(pool).empty, 2);
-	assert_int_equal(stats_of(pool).available, 0);
-	assert_int_equal(stats_of(pool).low_water, 0);
-	plx_pool_put(pool, a);
-	assert_ptr_equal(plx_pool_get(pool), a);
-	plx_pool_put(pool, a);
-	plx_pool_put(pool, b);
-	plx_pool_destroy(pool);
-}
-
-TEST(low_water_is_the_lowest_count_ever)
-{
-	struct plx_pool *pool = make(OWNER, 10, 64);
-	void *objects[10];
-
-	assert_int_equal(stats_of(pool).low_water, 10);
-	get_each_as(OWNER, pool, objects, 7);
-	put_each_as(OWNER, pool, objects, 5);
-	assert_int_equal(stats_of(pool).low_water, 3);
-	assert_int_equal(stats_of(pool).available, 8);
-	objects[0] = plx_pool_get(pool);
-	assert_int_equal(stats_of(pool).low_water, 3);
-	assert_int_equal(stats_of(pool).empty, 0);
-	assert_int_equal(stats_of(pool).object_count, 10);
-	plx_pool_put(pool, objects[0]);
-	plx_pool_put_bulk(pool, objects + 5, 2);
-	plx_pool_destroy(pool);
-}
-
-TEST(objects_put_by_other_threads_are_reused)
-{
-	struct plx_pool *pool = make(OWNER, 100, 64);
-	void *objects[100];
-
-	get_each_as(OWNER, pool, objects, 100);
-	assert_null(plx_pool_get(pool));
-	put_each_as(PLX_LCORE_NONE, pool, objects, 100);
-	assert_int_equal(stats_of(pool).available, 100);
-	get_each_as(OWNER, pool, objects, 100);
-	assert_null(plx_pool_get(pool));
-	put_each_as(OWNER, pool, objects, 100);
-	assert_int_equal(stats_of(pool).available, 100);
-	plx_pool_destroy(pool);
-}
-
-/* Objects on the foreign-put list are available: a stack that runs low is not low water. */
-TEST(low_water_counts_objects_put_by_other_threads)
-{
-	struct plx_pool *pool = make(OWNER, 200, 64);
-
-	for (int i = 0; i < 1000; i++) {
-		void *a = plx_pool_get(pool);
-		void *b = plx_pool_get(pool);
-
-		put_as_stranger(pool, a);
-		put_as_stranger(pool, b);
-	}
-	assert_int_equal(stats_of(pool).low_water, 198);
-	assert_int_equal(stats_of(pool).empty, 0);
-	assert_int_equal(stats_of(pool).available, 200);
-
-	void *objects[150];
-	get_each_as(OWNER, pool, objects, 150);
-	assert_int_equal(stats_of(pool).low_water, 50);
-	put_each_as(PLX_LCORE_NONE, pool, objects, 150);
-	assert_int_equal(stats_of(pool).low_water, 50);
-	plx_pool_destroy(pool);
-}
-
-TEST(a_bulk_is_taken_whole_or_not_at_all)
-{
-	struct plx_pool *pool = make(OWNER, 100, 64);
-	void *objects[101];
-
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 101), 0);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, UINT32_MAX), 0);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 0), 0);
-	assert_int_equal(stats_of(pool).empty, 2);
-	assert_int_equal(stats_of(pool).low_water, 100);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 60), 60);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 60, 40), 40);
-	assert_all_differ(objects, 100);
-	assert_int_equal(stats_of(pool).low_water, 0);
-
-	/* More than one refill takes, from bulks of others. */
-	plx_lcore_id_tls = PLX_LCORE_NONE;
-	plx_pool_put_bulk(pool, objects, 0);
-	plx_pool_put_bulk(pool, objects, 70);
-	plx_pool_put_bulk(pool, objects + 70, 1);
-	plx_lcore_id_tls = OWNER;
-	plx_pool_put_bulk(pool, objects + 71, 29);
-	assert_int_equal(stats_of(pool).available, 100);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 100), 100);
-	plx_pool_put_bulk(pool, objects, 100);
-	assert_int_equal(stats_of(pool).empty, 2);
-	plx_pool_destroy(pool);
-}
-
-/* It has taken what others put, so the stack alone shows less than was available. */
-TEST(low_water_is_updated_after_a_failed_bulk)
-{
-	struct plx_pool *pool = make(OWNER, 100, 64);
-	void *objects[101];
-
-	get_each_as(OWNER, pool, objects, 50);
-	put_each_as(PLX_LCORE_NONE, pool, objects, 50);
-	objects[0] = plx_pool_get(pool);
-	assert_int_equal(stats_of(pool).low_water, 50);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 1, 100), 0);
-	get_each_as(OWNER, pool, objects + 1, 79);
-	assert_int_equal(stats_of(pool).low_water, 20);
-	plx_pool_put_bulk(pool, objects, 80);
-	plx_pool_destroy(pool);
-}
-
-/* Compared over random orders of gets and puts. */
+/* Gets and puts, singly and in bulks, by the owner and by other threads, in random orders. */
 
 enum { COUNT = 90, BULK = 40 };
 
-TEST(figures_agree_with_a_model)
+static void run_model(uint64_t dice, bool with_bulks)
 {
-	struct model model = {.pool = make(OWNER, COUNT, 32), .count = COUNT, .low = COUNT};
+	struct model model = {
+		.pool = make(OWNER, COUNT, 32), .count = COUNT, .low = COUNT, .dice = dice};
 
-	for (int turn = 0; turn < 100000; turn++) {
-		bool is_bulk = turn / 10000 % 2 && dice_roll(&model.dice, 2);
-		uint32_t count = is_bulk ? 1 + dice_roll(&model.dice, BULK) : 1;
+	for (int turn = 0; turn < 2500; turn++) {
+		bool is_bulk = with_bulks && dice_roll(&model.dice, 2);
+		uint32_t count = is_bulk ? model_bulk(&model, BULK) : 1;
 
 		if (model_gets_next(&model, turn)) {
-			model_get(&model, count, model.out_count + count <= COUNT);
+			model_get(&model, count, count <= COUNT - model.out_count);
 		} else {
 			plx_lcore_id_tls = dice_roll(&model.dice, 2) ? OWNER : PLX_LCORE_NONE;
 			model_put(&model, count);
@@ -227,116 +106,11 @@ TEST(figures_agree_with_a_model)
 	plx_pool_destroy(model.pool);
 }
 
-#ifdef __SANITIZE_THREAD__
-#define ROUNDS 200000u
-#else
-#define ROUNDS 2000000u
-#endif
-#define GIVERS 2u
-
-struct object {
-	uint64_t number;
-	uint64_t inverse;
-};
-
-struct traffic {
-	struct plx_pool *pool;
-	struct plx_ring *rings[GIVERS]; /* from the owner to each of them */
-	_Atomic uint64_t wrong;
-};
-
-struct giver {
-	struct traffic *traffic;
-	uint32_t index;
-};
-
-/* Take what the owner sent, check that it is intact, and put it back from here. */
-static void *give_back(void *arg)
+/* Often from the start: a mark of 0 tells nothing any longer. */
+TEST(figures_agree_with_a_model)
 {
-	struct giver *giver = arg;
-	struct object *object;
-
-	for (uint64_t number = giver->index; number < ROUNDS; number += GIVERS) {
-		while (!plx_ring_pop(giver->traffic->rings[giver->index], &object))
-			sched_yield();
-		if (object->number != number || object->inverse != ~number)
-			atomic_fetch_add(&giver->traffic->wrong, 1);
-		memset(object, 0xee, sizeof(*object));
-		plx_pool_put(giver->traffic->pool, object);
-	}
-	return NULL;
-}
-
-static void pass_objects_round(uint32_t owner)
-{
-	const struct plx_ring_attr attr = {.kind = PLX_RING_SPSC, .capacity = 256};
-	static struct traffic traffic;
-	struct giver givers[GIVERS];
-	pthread_t threads[GIVERS];
-	uint64_t misses = 0;
-
-	memset(&traffic, 0, sizeof(traffic));
-	traffic.pool = make(owner, 100, sizeof(struct object));
-	for (uint32_t i = 0; i < GIVERS; i++) {
-		givers[i] = (struct giver){&traffic, i};
-		assert_works(plx_ring_create(&attr, &traffic.rings[i]));
-		assert_int_equal(pthread_create(&threads[i], NULL, give_back, &givers[i]), 0);
-	}
-	for (uint64_t number = 0; number < ROUNDS; number++) {
-		struct object *object;
-
-		while (!(object = plx_pool_get(traffic.pool))) {
-			misses++;
-			sched_yield();
-		}
-		*object = (struct object){number, ~number};
-		while (!plx_ring_push(traffic.rings[number % GIVERS], &object))
-			sched_yield();
-		/* The owner puts too, in between. */
-		object = number % 3 ? NULL : plx_pool_get(traffic.pool);
-		if (object) {
-			memset(object, 0xdd, sizeof(*object));
-			plx_pool_put(traffic.pool, object);
-		} else if (number % 3 == 0) {
-			misses++;
-		}
-	}
-	for (uint32_t i = 0; i < GIVERS; i++) {
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-		plx_ring_destroy(traffic.rings[i]);
-	}
-	assert_int_equal(traffic.wrong, 0);
-	assert_int_equal(stats_of(traffic.pool).available, 100);
-	assert_int_equal(stats_of(traffic.pool).empty, misses);
-
-	/* Each object exists once. */
-	for (uint64_t i = 0; i < 100; i++) {
-		struct object *object = plx_pool_get(traffic.pool);
-
-		assert_non_null(object);
-		*object = (struct object){i, ~i};
-	}
-	assert_null(plx_pool_get(traffic.pool));
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < 100; i++) {
-		struct object *object = mem_pool_object(traffic.pool, i);
-
-		assert_int_equal(object->inverse, ~object->number);
-		sum += object->number;
-		plx_pool_put(traffic.pool, object);
-	}
-	assert_int_equal(sum, 4950);
-	plx_pool_destroy(traffic.pool);
-}
-
-TEST(other_threads_put_while_the_owner_gets)
-{
-	pass_objects_round(OWNER);
-}
-
-TEST(lcores_and_others_share_a_pool)
-{
-	pass_objects_round(PLX_LCORE_NONE);
+	for (uint64_t dice = 1; dice <= 40; dice++)
+		run_model(dice * UINT64_C(0x9e3779b97f4a7c15), dice % 2);
 }
 
 static struct plx_pool *make_four(void)
@@ -406,11 +180,7 @@ TEST(use_after_put_is_caught_by_asan)
 
 static struct plx_pool *make_named(const char *name, uint32_t owner)
 {
-	return make_pool(&(struct plx_pool_attr){.name = name,
-						 .object_bytes = 64,
-						 .object_count = 8,
-						 .node = PLX_NODE_ANY,
-						 .owner = owner});
+	return make_pool(&POOL_ATTR(name, 64, 8, PLX_NODE_ANY, owner, 0));
 }
 
 static int leave_pools(void)

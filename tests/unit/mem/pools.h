@@ -7,6 +7,8 @@
 #include "dice.h"
 #include "mem_priv.h"
 
+#include <sys/mman.h>
+
 #define CHECKED POOL_CHECKED
 
 #ifdef MEM_ASAN
@@ -35,7 +37,8 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+#define TEST(name)             PLX_TEST_WITH(name, setup, teardown)
+#define TEST_BEFORE_INIT(name) PLX_TEST_WITH(name, NULL, teardown)
 
 static inline struct plx_pool *make_pool(const struct plx_pool_attr *attr)
 {
@@ -45,23 +48,22 @@ static inline struct plx_pool *make_pool(const struct plx_pool_attr *attr)
 	return pool;
 }
 
+#define POOL_ATTR(name_, bytes, count, node_, owner_, cache) \
+	((struct plx_pool_attr){.name = name_,               \
+				.object_bytes = bytes,       \
+				.object_count = count,       \
+				.node = node_,               \
+				.owner = owner_,             \
+				.cache_count = cache})
+
 static inline struct plx_pool *make(uint32_t owner, uint32_t count, size_t bytes)
 {
-	return make_pool(&(struct plx_pool_attr){.name = "test",
-						 .object_bytes = bytes,
-						 .object_count = count,
-						 .node = PLX_NODE_ANY,
-						 .owner = owner});
+	return make_pool(&POOL_ATTR("test", bytes, count, PLX_NODE_ANY, owner, 0));
 }
 
 static inline struct plx_pool *make_shared(uint32_t count, uint32_t cache_count)
 {
-	return make_pool(&(struct plx_pool_attr){.name = "test",
-						 .object_bytes = 64,
-						 .object_count = count,
-						 .node = PLX_NODE_ANY,
-						 .owner = PLX_LCORE_NONE,
-						 .cache_count = cache_count});
+	return make_pool(&POOL_ATTR("test", 64, count, PLX_NODE_ANY, PLX_LCORE_NONE, cache_count));
 }
 
 PLX_READS(struct plx_mem_stats, mem_stats, (void), plx_mem_stats_read(&it))
@@ -152,10 +154,48 @@ static inline void model_put(struct model *model, uint32_t count)
 		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
 }
 
+/* How many, rarely none or more than there can be. */
+static inline uint32_t model_bulk(struct model *model, uint32_t most)
+{
+	switch (dice_roll(&model->dice, 64)) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT32_MAX;
+	default:
+		return 1 + dice_roll(&model->dice, most);
+	}
+}
+
 /* In long phases, so that the pool gets both full and empty. */
 static inline bool model_gets_next(struct model *model, int turn)
 {
 	return dice_roll(&model->dice, 256) < (turn / 500 % 2 ? 160u : 96u);
+}
+
+static inline bool is_zero(const void *memory, size_t size)
+{
+	const char *bytes = memory;
+
+	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+static inline uint64_t free_pages(size_t page_bytes)
+{
+	return mem_hugepages(page_bytes, "free_hugepages") -
+	       mem_hugepages(page_bytes, "resv_hugepages");
+}
+
+static inline bool is_populated(const struct plx_zone *zone)
+{
+	unsigned char pages[2 * MEM_2M / MEM_4K] = {0};
+	size_t count = zone->size_bytes / MEM_4K;
+
+	if (count > sizeof(pages) || mincore(zone->base, zone->size_bytes, pages))
+		return false;
+	while (count > 0 && (pages[count - 1] & 1))
+		count--;
+	return count == 0;
 }
 
 /* Cases of misuse, for a child: fn uses an object of a new pool. */

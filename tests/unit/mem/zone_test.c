@@ -1,243 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Zones, and the memory allocated in them. */
 #include "count.h"
 #include "pools.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-
-#define TEST_BEFORE_INIT(name) PLX_TEST_WITH(name, NULL, teardown)
-
-static bool is_zero(const void *memory, size_t size)
-{
-	const char *bytes = memory;
-
-	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
-
-static uint64_t free_pages(size_t page_bytes)
-{
-	return mem_hugepages(page_bytes, "free_hugepages") -
-	       mem_hugepages(page_bytes, "resv_hugepages");
-}
-
-/* Other page sizes than requested. Logged once per process, so these run first. */
-
-/* Twice, and with two zones each: the line must still appear once. */
-static int fall_back(enum plx_huge huge, size_t size_bytes)
-{
-	const struct plx_mem_conf conf = {.huge = huge};
-
-	for (int i = 0; i < 2; i++) {
-		if (plx_mem_init(&conf) || !plx_mem_alloc(size_bytes, 0, 0, NULL) ||
-		    !plx_mem_alloc(size_bytes, 0, 0, NULL))
-			return 1;
-		const struct plx_zone *zone = plx_zone_get(0);
-		if (mem_stats().page_fallbacks != 2 || zone->backing == PLX_BACKING_HUGETLB ||
-		    (zone->backing == PLX_BACKING_4K && zone->page_bytes != 4096) ||
-		    zone->size_bytes != mem_round_up(size_bytes, MEM_2M))
-			return 2;
-		plx_mem_fini();
-	}
-	return 0;
-}
-
-static bool denies_transparent_pages(void)
-{
-	return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
-}
-
-static int fall_back_from_2m(void)
-{
-	return fall_back(PLX_HUGE_2M, (size_t)(free_pages(MEM_2M) + 2) * MEM_2M);
-}
-
-static int fall_back_from_2m_to_small_pages(void)
-{
-	return denies_transparent_pages() ? fall_back_from_2m() : CHILD_SKIP;
-}
-
-static int fall_back_from_1g(void)
-{
-	return fall_back(PLX_HUGE_1G, MEM_2M);
-}
-
-TEST_BEFORE_INIT(fallback_from_2m_is_logged_once)
-{
-	uint64_t needed = mem_hugepages(MEM_2M, "nr_hugepages") + 2;
-	char remedy[64];
-
-	skip_if_emulated();
-	snprintf(remedy, sizeof(remedy), "sysctl vm.nr_hugepages=%llu;",
-		 (unsigned long long)(needed < 256 ? 256 : needed));
-	assert_child_says(fall_back_from_2m_to_small_pages, 1,
-			  "mem: notice: ", "asked for 2 MiB hugetlb pages (", " pages free, ",
-			  " needed), got ", " in transparent huge pages, ",
-			  " in 4 KiB pages (smaps); for reserved pages: ", remedy);
-}
-
-/* The kernel may have had too few available: then a part has small pages, which is reported. */
-TEST_BEFORE_INIT(transparent_huge_pages_of_that_size_are_not_logged)
-{
-	struct child_end end;
-
-	skip_if_emulated();
-	child_succeeds(fall_back_from_2m, &end);
-	char *line_end = strchr(end.text, '\n');
-	if (strstr(end.text, ", 0 bytes in 4 KiB pages") || (line_end && line_end[1]))
-		fail_msg("the child said '%s'", end.text);
-}
-
-TEST_BEFORE_INIT(a_fallback_from_1g_pages_allocates_no_gigabyte)
-{
-	skip_if_emulated();
-	if (free_pages(MEM_1G) > 0)
-		skip();
-	assert_child_says(fall_back_from_1g, 1, "asked for 1 GiB hugetlb pages (",
-			  "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
-}
-
-static int without_transparent_pages(void)
-{
-	struct plx_mem_conf conf = {.huge = PLX_HUGE_1G};
-	char text[64];
-
-	if (!denies_transparent_pages())
-		return CHILD_SKIP;
-	if (plx_mem_init(&conf) || !plx_mem_alloc(64, 0, 0, NULL))
-		return 1;
-	fprintf(stderr, "%s\n", plx_mem_describe(text, sizeof(text)));
-	plx_mem_fini();
-	return 0;
-}
-
-TEST_BEFORE_INIT(fallback_ends_at_ordinary_pages)
-{
-	if (free_pages(MEM_1G) > 0)
-		skip();
-	assert_child_says(without_transparent_pages, 2,
-			  "got 0 bytes in transparent huge pages, 2 MiB in 4 KiB pages",
-			  "2 MiB in 4 KiB pages on node 0\n");
-}
-
-/* Denied system calls ----------------------------------------------------------------------- */
-
-static bool denies_numa_calls(void)
-{
-	return child_deny(SYS_mbind, -1, 0, EPERM) == 0 &&
-	       child_deny(SYS_move_pages, -1, 0, EPERM) == 0 &&
-	       child_deny(SYS_get_mempolicy, -1, 0, EPERM) == 0;
-}
-
-static int prefer_without_mbind(void)
-{
-	if (!denies_numa_calls())
-		return CHILD_SKIP;
-	if (plx_mem_init(&ordinary) || !plx_mem_alloc(MEM_2M, 0, 0, NULL) ||
-	    !plx_mem_alloc(MEM_2M, 0, 0, NULL))
-		return 1;
-	plx_mem_fini();
-	return 0;
-}
-
-static int strict_without_mbind(void)
-{
-	const size_t bytes[] = {MEM_2M};
-	const struct plx_mem_conf conf = {
-		.huge = PLX_HUGE_2M, .numa = PLX_NUMA_STRICT, .node_bytes = bytes, .node_count = 1};
-
-	if (!denies_numa_calls())
-		return CHILD_SKIP;
-	if (plx_mem_init(&conf) != -ENOMEM || plx_zone_count() != 0)
-		return 1;
-	fprintf(stderr, "%s\n", plx_error());
-	return 0;
-}
-
-static int without_memfd(void)
-{
-	if (!denies_transparent_pages() || child_deny(SYS_memfd_create, -1, 0, EPERM))
-		return CHILD_SKIP;
-	return fall_back(PLX_HUGE_2M, MEM_2M);
-}
-
-/* SIGXFSZ would end it. */
-static int with_small_files(void)
-{
-	const struct rlimit limit = {102400, 102400};
-
-	if (!denies_transparent_pages() || setrlimit(RLIMIT_FSIZE, &limit))
-		return CHILD_SKIP;
-	return fall_back(PLX_HUGE_2M, MEM_2M);
-}
-
-static bool is_populated(const struct plx_zone *zone)
-{
-	unsigned char pages[2 * MEM_2M / MEM_4K] = {0};
-	size_t count = zone->size_bytes / MEM_4K;
-
-	if (count > sizeof(pages) || mincore(zone->base, zone->size_bytes, pages))
-		return false;
-	while (count > 0 && (pages[count - 1] & 1))
-		count--;
-	return count == 0;
-}
-
-/* Kernels before 5.14 lack MADV_POPULATE_WRITE. */
-static int without_populate(void)
-{
-	if (child_deny(SYS_madvise, 2, 23, EINVAL))
-		return CHILD_SKIP;
-	if (plx_mem_init(NULL) || !plx_mem_alloc(MEM_2M, 0, 0, NULL))
-		return 1;
-	const struct plx_zone *zone = plx_zone_get(0);
-	if (!is_populated(zone))
-		return 3;
-	if (!is_zero(zone->base, zone->size_bytes))
-		return 4;
-	plx_mem_fini();
-	return 0;
-}
-
-/* With one node it makes no difference. */
-TEST_BEFORE_INIT(policy_prefer_works_without_mbind)
-{
-	bool tells = mem_node_count() > 1;
-
-	assert_child_says(prefer_without_mbind, tells,
-			  tells ? "mem: notice: memory is not bound to node 0 (mbind: Operation "
-				  "not permitted)"
-				: "");
-}
-
-TEST_BEFORE_INIT(policy_strict_fails_without_mbind)
-{
-	assert_child_says(strict_without_mbind, 1,
-			  "--numa strict: memory cannot be bound to node 0 (mbind: Operation not "
-			  "permitted); allow the mbind system call");
-}
-
-TEST_BEFORE_INIT(zones_fall_back_without_memfd)
-{
-	assert_child_says(without_memfd, 1, "memfd_create: Operation not permitted");
-}
-
-TEST_BEFORE_INIT(zones_fall_back_under_a_limit_on_file_sizes)
-{
-	assert_child_says(with_small_files, 1,
-			  "2097152 bytes are needed; this process may create files of at most "
-			  "102400; raise the limit with ulimit -f",
-			  "for reserved pages: ulimit -f unlimited;");
-}
-
-TEST_BEFORE_INIT(memory_is_populated_on_older_kernels_too)
-{
-	struct child_end end;
-
-	child_succeeds(without_populate, &end);
-}
-
-/* Use ------------------------------------------------------------------------------------- */
 
 TEST_BEFORE_INIT(nothing_is_allocated_before_init)
 {
@@ -469,8 +233,6 @@ TEST_BEFORE_INIT(reserved_huge_pages_are_used_if_available)
 
 #define LATE_ZONES 20
 
-static _Atomic bool failed;
-
 static void *watch_zones(void *arg)
 {
 	uint32_t seen = 0;
@@ -480,13 +242,9 @@ static void *watch_zones(void *arg)
 
 		for (; seen < count; seen++) {
 			const struct plx_zone *zone = plx_zone_get(seen);
-			bool good = zone && zone->index == seen && zone->base && zone->node == 0 &&
-				    zone->size_bytes >= MEM_2M && zone->page_bytes == 4096 &&
-				    is_zero((char *)zone->base + MEM_2M / 2, MEM_2M / 2);
-
-			/* Relaxed: read after the join. */
-			if (!good)
-				atomic_store_explicit(&failed, true, memory_order_relaxed);
+			assert_true(zone && zone->index == seen && zone->base && zone->node == 0);
+			assert_true(zone->size_bytes >= MEM_2M && zone->page_bytes == 4096);
+			assert_true(is_zero((char *)zone->base + MEM_2M / 2, MEM_2M / 2));
 		}
 	}
 	return NULL;
@@ -496,8 +254,7 @@ TEST(readers_see_new_zones_complete)
 {
 	pthread_t reader;
 
-	atomic_store_explicit(&failed, false, memory_order_relaxed);
-	assert_int_equal(pthread_create(&reader, NULL, watch_zones, NULL), 0);
+	threads_start(&reader, 1, watch_zones, NULL, 0);
 	while (plx_zone_count() < LATE_ZONES) {
 		/* Another half would fit, but with the alignment of the whole each takes a new
 		 * zone. */
@@ -506,8 +263,7 @@ TEST(readers_see_new_zones_complete)
 		assert_non_null(memory);
 		memset(memory, 1, MEM_2M / 2);
 	}
-	assert_int_equal(pthread_join(reader, NULL), 0);
-	assert_false(failed);
+	threads_join(&reader, 1);
 }
 
 static void *allocate_and_free(void *arg)
@@ -519,14 +275,10 @@ static void *allocate_and_free(void *arg)
 		unsigned slot = i * 7 % 8;
 		size_t size = 64 + i % 50 * 100;
 
-		if (held[slot] && (held[slot][0] != mark || held[slot][63] != mark))
-			atomic_store_explicit(&failed, true, memory_order_relaxed);
+		assert_true(!held[slot] || (held[slot][0] == mark && held[slot][63] == mark));
 		plx_mem_free(held[slot]);
 		held[slot] = plx_mem_alloc(size, 0, 0, NULL);
-		if (!held[slot] || !is_zero(held[slot], size)) {
-			atomic_store_explicit(&failed, true, memory_order_relaxed);
-			break;
-		}
+		assert_true(held[slot] && is_zero(held[slot], size));
 		memset(held[slot], mark, size);
 	}
 	for (unsigned slot = 0; slot < 8; slot++)
@@ -536,15 +288,7 @@ static void *allocate_and_free(void *arg)
 
 TEST(threads_may_allocate_concurrently)
 {
-	pthread_t threads[2];
-
-	atomic_store_explicit(&failed, false, memory_order_relaxed);
-	for (uintptr_t i = 0; i < 2; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, allocate_and_free, (void *)(i + 1)), 0);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_false(failed);
+	run_in_threads(2, allocate_and_free, (void *)1, 1);
 	assert_int_equal(mem_stats().bytes_used, 0);
 }
 
