@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Lists and masks of cores: what they mean, and what is wrong with bad ones. */
 #include "plx_test.h"
 
 #include "plx_topo.h"
@@ -9,6 +10,18 @@ static struct plx_topo *topo; /* CPUs 0-3 on node 0, 4-7 on node 1 */
 
 PLX_FIXTURE(open_topo, plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo))
 PLX_FIXTURE(close_topo, 0, plx_topo_close(topo))
+
+static int parse_list(const char *text, struct plx_lcore_map *map)
+{
+	return plx_lcore_map_parse_list("-l", text, topo, map);
+}
+
+static int parse_mask(const char *text, struct plx_lcore_map *map)
+{
+	return plx_lcore_map_parse_mask("-c", text, map);
+}
+
+typedef int (*parse_fn)(const char *text, struct plx_lcore_map *map);
 
 /* The meaning of a list, without any short forms: "lcore@cpus;..." */
 static char *describe(const struct plx_lcore_map *map, char out[4096])
@@ -26,11 +39,49 @@ static char *describe(const struct plx_lcore_map *map, char out[4096])
 	return out;
 }
 
+static void expect_meaning(parse_fn parse, const char *text, const char *expected)
+{
+	struct plx_lcore_map map;
+	char meaning[4096];
+
+	if (parse(text, &map))
+		fail_msg("'%s': %s", text, plx_error());
+	assert_string_equal(describe(&map, meaning), expected);
+	plx_lcore_map_fini(&map);
+}
+
+/* Also for a megabyte of text the error is short, and names the option. */
+static void expect_error(parse_fn parse, const char *text, const char *error)
+{
+	struct plx_lcore_map map = {.count = 77};
+
+	if (parse(text, &map) != -EINVAL)
+		fail_msg("'%s' was taken", text);
+	assert_error_has(error);
+	assert_memory_equal(plx_error(), parse == parse_list ? "-l " : "-c ", 3);
+	assert_true(strlen(plx_error()) < 250);
+	assert_int_equal(map.count, 77);
+	assert_null(map.places);
+}
+
+struct text_case {
+	const char *text, *result;
+};
+
+/* A text of that many characters, and an end. Free it. */
+static char *text_of(char fill, size_t count, const char *end)
+{
+	char *text = malloc(count + strlen(end) + 1);
+
+	assert_non_null(text);
+	memset(text, fill, count);
+	strcpy(text + count, end);
+	return text;
+}
+
 PLX_TEST(lists_parse_as_the_grammar_says)
 {
-	static const struct {
-		const char *text, *meaning;
-	} cases[] = {
+	static const struct text_case cases[] = {
 		{"0", "0@0"},
 		{"0-3,8", "0@0;1@1;2@2;3@3;8@8"},
 		{"8,0-1", "0@0;1@1;8@8"},
@@ -60,16 +111,8 @@ PLX_TEST(lists_parse_as_the_grammar_says)
 		{" 0 - 1 , ( 2 , 3 ) @ ( 4 ) ,\t5 ", "0@0;1@1;2@4;3@4;5@5"},
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		struct plx_lcore_map map;
-		char meaning[4096];
-		int rc = plx_lcore_map_parse_list("-l", cases[i].text, topo, &map);
-
-		if (rc)
-			fail_msg("'%s': %s", cases[i].text, plx_error());
-		assert_string_equal(describe(&map, meaning), cases[i].meaning);
-		plx_lcore_map_fini(&map);
-	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		expect_meaning(parse_list, cases[i].text, cases[i].result);
 }
 
 PLX_TEST(a_full_list_has_every_lcore)
@@ -87,9 +130,7 @@ PLX_TEST(a_full_list_has_every_lcore)
 
 PLX_TEST(each_bad_list_has_one_clear_error)
 {
-	static const struct {
-		const char *text, *error;
-	} cases[] = {
+	static const struct text_case cases[] = {
 		{"", "-l \"\": column 1: the list is empty; give lcores such as 0-3,8 or 2@5"},
 		{" \t", "-l \" ?\": column 1: the list is empty"},
 		{",", "-l ,: column 1: found ',' where a number or '(' is expected"},
@@ -178,14 +219,8 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 					      "range"},
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		struct plx_lcore_map map;
-
-		if (plx_lcore_map_parse_list("-l", cases[i].text, topo, &map) != -EINVAL)
-			fail_msg("'%s' was taken", cases[i].text);
-		assert_error_has(cases[i].error);
-		assert_true(strncmp(plx_error(), "-l ", 3) == 0);
-	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		expect_error(parse_list, cases[i].text, cases[i].result);
 }
 
 PLX_TEST(an_error_names_the_option_as_the_user_did)
@@ -194,15 +229,6 @@ PLX_TEST(an_error_names_the_option_as_the_user_did)
 
 	assert_fails(plx_lcore_map_parse_list("lcores in a.conf:7", "0,0", topo, &map), -EINVAL,
 		     "lcores in a.conf:7 0,0: column 3: lcore 0 is given twice");
-}
-
-PLX_TEST(a_failed_parse_leaves_the_map_alone)
-{
-	struct plx_lcore_map map = {.count = 77};
-
-	assert_int_equal(plx_lcore_map_parse_list("-l", "0,1,x", topo, &map), -EINVAL);
-	assert_int_equal(map.count, 77);
-	assert_null(map.places);
 }
 
 /* A megabyte of digits, blanks or brackets gives an ordinary, short error near its position. */
@@ -220,32 +246,108 @@ PLX_TEST(huge_texts_get_short_errors)
 		{'-', "", ": column 1: found '-'"},
 		{'@', "", ": column 1: found '@'"},
 	};
-	const size_t size = 1000000;
-	char *text = malloc(size + 2);
 
-	assert_non_null(text);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		struct plx_lcore_map map;
+		char *text = text_of(cases[i].fill, 1000000, cases[i].end);
 
-		memset(text, cases[i].fill, size);
-		strcpy(text + size, cases[i].end);
-		assert_fails(plx_lcore_map_parse_list("-l", text, topo, &map), -EINVAL,
-			     cases[i].error);
-		assert_true(strlen(plx_error()) < 250);
+		expect_error(parse_list, text, cases[i].error);
+		free(text);
 	}
-	free(text);
 }
 
 PLX_TEST(leading_zeros_do_not_overflow)
 {
-	struct plx_lcore_map map;
-	char text[5002], meaning[4096];
+	char *list = text_of('0', 5000, "7"), *mask = text_of('0', 9000, "101");
 
-	memset(text, '0', 5000);
-	strcpy(text + 5000, "7");
-	assert_int_equal(plx_lcore_map_parse_list("-l", text, topo, &map), 0);
-	assert_string_equal(describe(&map, meaning), "7@7");
-	plx_lcore_map_fini(&map);
+	expect_meaning(parse_list, list, "7@7");
+	expect_meaning(parse_mask, mask, "0@0;8@8");
+	free(list);
+	free(mask);
+}
+
+/* Masks ------------------------------------------------------------------------------------ */
+
+PLX_TEST(a_mask_selects_the_lcores_of_its_bits)
+{
+	static const struct text_case cases[] = {
+		{"1", "0@0"},
+		{"0x1", "0@0"},
+		{"0X8", "3@3"},
+		{"f", "0@0;1@1;2@2;3@3"},
+		{"0xFf", "0@0;1@1;2@2;3@3;4@4;5@5;6@6;7@7"},
+		{"10", "4@4"},
+		{" 0x5 ", "0@0;2@2"},
+		{"ff_ff",
+		 "0@0;1@1;2@2;3@3;4@4;5@5;6@6;7@7;8@8;9@9;10@10;11@11;12@12;13@13;14@14;15@15"},
+		{"f,00000000", "32@32;33@33;34@34;35@35"},
+		{"0x1,00000000,00000001", "0@0;64@64"},
+		{"1,0000_0000", "32@32"},
+		{"8000000000000000000000000000000000000000000000000000000000000000", "255@255"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		expect_meaning(parse_mask, cases[i].text, cases[i].result);
+}
+
+PLX_TEST(each_bad_mask_has_one_clear_error)
+{
+	static const struct text_case cases[] = {
+		{"", "-c \"\": column 1: the mask is empty; give hexadecimal digits such as 0x3"},
+		{"  ", "the mask is empty"},
+		{"0x", "-c 0x: column 3: found the end where a hexadecimal digit is expected"},
+		{"0", "-c 0: column 1: no bit is set; give the CPUs' bits, such as 0x3 for"},
+		{"0x0000", "column 3: no bit is set"},
+		{"0xfg", "-c 0xfg: column 4: found 'g' where a hexadecimal digit or the end"},
+		{"x3", "column 1: found 'x' where a hexadecimal digit is expected"},
+		{"0x0x3", "column 4: found 'x'"},
+		{"f f", "column 3: found 'f' where the end is expected"},
+		{"0-3", "column 2: found '-' where a hexadecimal digit or the end is expected; "
+			"this is a mask, not a core list"},
+		{"2@5", "column 2: found '@'"},
+		{"-1", "column 1: found '-' where a hexadecimal digit is expected; this is a mask"},
+		{"_f", "column 1: found '_'"},
+		{"f_", "column 3: found the end where a hexadecimal digit is expected"},
+		{"f__f", "column 3: found '_' where a hexadecimal digit is expected"},
+		{",f", "column 1: found ','"},
+		{"f,", "column 3: found the end"},
+		{"1,0", "-c 1,0: column 3: a group after ',' has 8 digits, as in f,00000000 for "
+			"CPUs 32-35, and this one 1"},
+		{"1,000000000", "column 3: a group after ',' has 8 digits, as in f,00000000 for "
+				"CPUs 32-35, and this one 9"},
+		{"1,0,00000000", "column 3: a group after ','"},
+		{"10000000000000000000000000000000000000000000000000000000000000001",
+		 "column 1: bit 256 is no lcore id (lcore ids are 0 to 255); to run an lcore on "
+		 "CPU 256 give a core list with ID@256, with a free lcore id"},
+		{"0x060000000000000000000000000000000000000000000000000000000000000000",
+		 "column 4: bit 258 is no lcore id"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++)
+		expect_error(parse_mask, cases[i].text, cases[i].result);
+}
+
+/* A bit beyond the last CPU; one that is no lcore; a megabyte. */
+PLX_TEST(long_masks_get_short_errors)
+{
+	static const struct {
+		size_t count;
+		char fill;
+		const char *start, *end, *error;
+	} cases[] = {
+		{1024, '0', "2", "", ": column 1: bit 4097 is out of range; CPU ids are 0 to 4095"},
+		{1023, '0', "08", "", ": column 2: bit 4095 is no lcore id"},
+		{1000000, 'f', "", "", "...: column 1: bit 3999999 is out of range"},
+		{999999, 'f', "", "?", "f?: column 1000000: found '?'"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		char *text = text_of(cases[i].fill, strlen(cases[i].start) + cases[i].count,
+				     cases[i].end);
+
+		memcpy(text, cases[i].start, strlen(cases[i].start));
+		expect_error(parse_mask, text, cases[i].error);
+		free(text);
+	}
 }
 
 PLX_TEST_MAIN_WITH(open_topo, close_topo)
