@@ -4,8 +4,6 @@
 #include "lcores.h"
 #include "log_capture.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -184,38 +182,49 @@ static void count(void *arg)
 	++*(unsigned *)arg;
 }
 
-struct exchange {
-	sem_t adopted, sent;
-	unsigned received;
+/* A thread that stays an lcore until the test lets it go. */
+struct guest {
+	pthread_t thread;
+	sem_t adopted, go;
 	uint32_t id;
 };
 
-static void *receive(void *arg)
+static void *stay(void *arg)
 {
-	struct exchange *exchange = arg;
+	struct guest *guest = arg;
 
 	assert_works(plx_lcore_adopt());
-	exchange->id = plx_lcore_id();
-	sem_post(&exchange->adopted);
-	sem_wait(&exchange->sent);
+	guest->id = plx_lcore_id();
+	sem_post(&guest->adopted);
+	sem_wait(&guest->go);
 	assert_works(plx_lcore_leave());
 	return NULL;
 }
 
+static void start_guest(struct guest *guest)
+{
+	sem_init(&guest->adopted, 0, 0);
+	sem_init(&guest->go, 0, 0);
+	threads_start(&guest->thread, 1, stay, guest, 0);
+	sem_wait(&guest->adopted);
+}
+
+static void end_guest(struct guest *guest)
+{
+	sem_post(&guest->go);
+	threads_join(&guest->thread, 1);
+}
+
 ONE_LCORE(what_was_sent_before_is_received_before_the_thread_leaves)
 {
-	struct exchange exchange = {0};
-	pthread_t thread;
+	unsigned received = 0;
+	struct guest guest;
 
-	sem_init(&exchange.adopted, 0, 0);
-	sem_init(&exchange.sent, 0, 0);
-	assert_int_equal(pthread_create(&thread, NULL, receive, &exchange), 0);
-	sem_wait(&exchange.adopted);
+	start_guest(&guest);
 	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(plx_lcore_send(exchange.id, count, &exchange.received), 0);
-	sem_post(&exchange.sent);
-	pthread_join(thread, NULL);
-	assert_int_equal(exchange.received, 100);
+		assert_int_equal(plx_lcore_send(guest.id, count, &received), 0);
+	end_guest(&guest);
+	assert_int_equal(received, 100);
 }
 
 /* What it leaves -------------------------------------------------------------------------- */
@@ -341,13 +350,8 @@ static void *come_and_leave(void *arg)
 TWO_LCORES(sixteen_threads_come_and_leave_at_once)
 {
 	_Atomic unsigned received[THREADS] = {0};
-	pthread_t threads[THREADS];
 
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, come_and_leave, &received[i]),
-				 0);
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	run_in_threads(THREADS, come_and_leave, received, sizeof(*received));
 	assert_true(plx_lcore_count() <= THREADS + 2);
 }
 
@@ -366,37 +370,21 @@ ONE_LCORE(fini_stops_adopted_threads_and_waits_for_them)
 	sem_t adopted;
 
 	sem_init(&adopted, 0, 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_stop, &adopted), 0);
+	threads_start(&thread, 1, wait_for_stop, &adopted, 0);
 	sem_wait(&adopted);
 	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
-	pthread_join(thread, NULL);
+	threads_join(&thread, 1);
 	assert_works(plx_lcores_init(&lcores.conf)); /* for the fixture */
-}
-
-static void *wait_for_gate(void *arg)
-{
-	struct exchange *exchange = arg;
-
-	assert_works(plx_lcore_adopt());
-	sem_post(&exchange->adopted);
-	sem_wait(&exchange->sent);
-	assert_works(plx_lcore_leave());
-	return NULL;
 }
 
 ONE_LCORE(fini_names_an_adopted_thread_that_does_not_leave)
 {
-	struct exchange exchange = {0};
-	pthread_t thread;
+	struct guest guest;
 
-	sem_init(&exchange.adopted, 0, 0);
-	sem_init(&exchange.sent, 0, 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_gate, &exchange), 0);
-	sem_wait(&exchange.adopted);
+	start_guest(&guest);
 	assert_fails(plx_lcores_fini(PLX_NS_PER_MS), -ETIMEDOUT,
 		     "lcore 1 (not pinned) is still a thread of the program");
-	sem_post(&exchange.sent);
-	pthread_join(thread, NULL);
+	end_guest(&guest);
 }
 
 static void *end_without_leaving(void *arg)

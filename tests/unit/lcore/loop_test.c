@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A turn of the loop, its pollers, its clock and its figures. */
 #include "lcore_priv.h"
 #include "lcores.h"
 
@@ -135,6 +136,119 @@ ONE_LCORE(until_ends_with_the_lcores)
 {
 	assert_fails(plx_loop_until(ends_the_lcores, NULL, PLX_NEVER), -ENOENT, "plx_loop_turn:");
 }
+
+/* Pollers ------------------------------------------------------------------------------------ */
+
+struct counter {
+	unsigned calls;
+	int work;
+	uint64_t now_ns;
+};
+
+static int count(void *arg, uint64_t now_ns)
+{
+	struct counter *counter = arg;
+
+	counter->calls++;
+	counter->now_ns = now_ns;
+	return counter->work;
+}
+
+static struct plx_poller *add(plx_poller_fn fn, void *arg)
+{
+	struct plx_poller *poller;
+
+	assert_works(plx_poller_add("test", fn, arg, &poller));
+	return poller;
+}
+
+ONE_LCORE(pollers_run_every_turn)
+{
+	struct counter first = {.work = 2}, second = {.work = 5}, wrong = {.work = -5};
+
+	add(count, &first);
+	assert_int_equal(plx_loop_turn(), 2);
+	add(count, &second);
+	add(count, &wrong); /* counts as no work */
+	assert_int_equal(plx_loop_turn(), 7);
+	assert_int_equal(second.now_ns, first.now_ns);
+	assert_int_equal(first.calls, 2);
+	assert_int_equal(second.calls, 1);
+}
+
+struct remover {
+	struct plx_poller *victims[3];
+	unsigned calls;
+};
+
+static int remove_victims(void *arg, uint64_t now_ns)
+{
+	struct remover *remover = arg;
+
+	remover->calls++;
+	for (unsigned i = 0; i < 3; i++) {
+		plx_poller_remove(remover->victims[i]);
+		remover->victims[i] = NULL;
+	}
+	return 0;
+}
+
+ONE_LCORE(pollers_may_be_removed_inside_a_turn_and_outside)
+{
+	struct counter before = {0}, after = {0}, stays = {0};
+	struct remover remover = {0};
+
+	remover.victims[0] = add(count, &before);
+	remover.victims[1] = add(remove_victims, &remover);
+	remover.victims[2] = add(count, &after);
+	struct plx_poller *last = add(count, &stays);
+	for (unsigned turn = 0; turn < 100; turn++)
+		plx_loop_turn();
+	assert_int_equal(before.calls, 1);
+	assert_int_equal(remover.calls, 1);
+	assert_int_equal(after.calls, 0);
+	plx_poller_remove(last);
+	plx_poller_remove(NULL);
+	plx_loop_turn();
+	assert_int_equal(stays.calls, 100);
+}
+
+/* More than the list has room for: it is reallocated during iteration. */
+static int add_many(void *arg, uint64_t now_ns)
+{
+	struct counter *added = arg;
+
+	for (unsigned i = 0; added->calls == 0 && i < 50; i++)
+		add(count, arg);
+	return 0;
+}
+
+ONE_LCORE(a_poller_added_inside_a_turn_runs_from_the_next_turn)
+{
+	struct counter added = {0}, last = {0};
+
+	add(add_many, &added);
+	add(count, &last);
+	plx_loop_turn();
+	assert_int_equal(added.calls, 0);
+	assert_int_equal(last.calls, 1);
+	plx_loop_turn();
+	assert_int_equal(added.calls, 50);
+	assert_int_equal(last.calls, 2);
+}
+
+PLX_TEST(a_poller_needs_an_lcore_a_name_and_a_function)
+{
+	assert_fails(plx_poller_add("p", count, NULL, NULL), -ENOENT, NOT_UP("plx_poller_add"));
+	lcores_up(1);
+	assert_fails(plx_poller_add(NULL, count, NULL, NULL), -EINVAL,
+		     "a poller has a name and a function");
+	assert_fails(plx_poller_add("p", NULL, NULL, NULL), -EINVAL,
+		     "a poller has a name and a function");
+	lcores_down();
+}
+
+/* Order ------------------------------------------------------------------------------------- */
 
 static char order[8];
 

@@ -155,16 +155,13 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 ONE_LCORE(every_fire_of_every_thread_is_counted)
 {
 	pthread_t threads[THREADS];
-	struct heard heard;
+	struct heard heard = {0};
 
 	assert_int_equal(plx_idle_set(0, &event_idle), 0);
-	heard = (struct heard){0};
 	assert_int_equal(plx_signal_init(&heard.signal, 0, on_many, &heard), 0);
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fire, &heard.signal), 0);
+	threads_start(threads, THREADS, fire, &heard.signal, 0);
 	assert_int_equal(plx_loop_run(), 0);
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, THREADS);
 	assert_int_equal(heard.fires, THREADS * FIRES);
 	assert_int_equal(heard.calls, THREADS * FIRES);
 	plx_signal_fini(&heard.signal);

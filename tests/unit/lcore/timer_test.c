@@ -103,21 +103,6 @@ TEST(a_wheel_without_timers_has_no_work)
 	assert_true(wheel.next_ns == UINT64_MAX);
 }
 
-TEST(timers_fire_in_order_of_expiry_then_of_start)
-{
-	struct plx_timer late = {0}, first = {0}, second = {0}, early = {0};
-
-	now = now / TICK * TICK;
-	start(&late, 500 * TICK);
-	start(&first, 200 * TICK);
-	start(&early, 2 * TICK);
-	turns_at(now + 150 * TICK);
-	/* The same tick seen from closer: another level of the wheel. */
-	start(&second, 50 * TICK);
-	turns_at(now + DAY);
-	assert_fired(&early, &first, &second, &late);
-}
-
 TEST(a_pause_of_years_takes_few_steps)
 {
 	struct plx_timer timers[9] = {0};
@@ -259,69 +244,6 @@ TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 	free(many);
 }
 
-TEST(timers_may_be_stopped_and_started_anywhere)
-{
-	struct plx_timer timer = {0}, other = {0};
-
-	plx_timer_stop(&timer); /* one that never ran */
-	start(&timer, 10 * TICK);
-	start(&other, 10 * TICK);
-	plx_timer_stop(&timer);
-	assert_false(plx_timer_running(&timer));
-	plx_timer_stop(&timer);
-	start(&other, 20 * TICK); /* moved */
-	turns_fire(now + 15 * TICK, 0);
-	turns_at(now + 10 * TICK);
-	assert_fired(&other);
-}
-
-static void stop_another(struct plx_timer *timer, void *arg)
-{
-	plx_timer_stop(arg);
-	note(timer, NULL);
-}
-
-TEST(a_due_timer_may_be_stopped_by_another)
-{
-	struct plx_timer killer, victim = {0}, later_victim = {0}, later_killer;
-
-	plx_timer_init(&killer, stop_another, &victim);
-	plx_timer_init(&later_killer, stop_another, &later_victim);
-	start(&killer, 10 * TICK);
-	start(&victim, 10 * TICK); /* in the same slot */
-	start(&later_killer, 20 * TICK);
-	start(&later_victim, 300 * TICK); /* due in the same turn, on another level */
-	turns_at(now + 1000 * TICK);
-	assert_fired(&killer, &later_killer);
-	assert_false(plx_timer_running(&victim));
-	assert_true(wheel.next_ns == UINT64_MAX);
-}
-
-static void start_again(struct plx_timer *timer, void *arg)
-{
-	assert_false(plx_timer_running(timer));
-	note(timer, NULL);
-	start(timer, *(uint64_t *)arg);
-}
-
-TEST(a_timer_started_in_its_function_waits_for_a_later_turn)
-{
-	uint64_t delay = 0;
-	struct plx_timer timer;
-
-	plx_timer_init(&timer, start_again, &delay);
-	now = now / TICK * TICK; /* the first instant of a tick is the hard case */
-	start(&timer, 0);
-	for (unsigned i = 1; i <= 5; i++) {
-		turns_fire(now + TICK, i);
-	}
-	delay = 5 * TICK;
-	turns_at(now + TICK);
-	turns_fire(now + 4 * TICK, 6);
-	turns_fire(now + TICK, 7);
-	plx_timer_stop(&timer);
-}
-
 static void free_itself(struct plx_timer *timer, void *arg)
 {
 	log_count++;
@@ -388,18 +310,6 @@ TEST(far_expiry_times_do_not_wrap)
 	assert_fired(&near);
 	wheel_fini(&wheel);
 	assert_false(plx_timer_running(&timer));
-}
-
-TEST(fini_stops_all_timers)
-{
-	struct plx_timer timers[3] = {0};
-
-	start(&timers[0], 1);
-	start(&timers[1], DAY);
-	start(&timers[2], DAY);
-	wheel_fini(&wheel);
-	for (unsigned i = 0; i < 3; i++)
-		assert_false(plx_timer_running(&timers[i]));
 }
 
 static uint64_t due_ns(void)
@@ -476,7 +386,8 @@ TEST(the_next_expiry_that_must_not_be_late_is_known)
 	wheel_fini(&wheel);
 }
 
-/* Random starts, moves, stops and time jumps, compared with a model that only keeps a list. ---- */
+/* Random starts, moves, stops and time jumps, also in functions of timers, compared with a model
+ * that only keeps a list. ---------------------------------------------------------------------- */
 
 #define MODEL_TIMERS 200
 #define FEW          WHEEL_MOVED_MAX /* no slot is crowded */
@@ -602,6 +513,8 @@ static void behave_like_a_list(unsigned count)
 		}
 		assert_true(log_count > 1000);
 		wheel_fini(&wheel);
+		for (unsigned i = 0; i < model_count; i++)
+			assert_false(plx_timer_running(&models[i].timer));
 		random_state = seed;
 	}
 }
