@@ -3,9 +3,9 @@
 #include "app.h"
 #include "plx_fabric.h"
 
-enum fault { FLIP, SHORTEN, REFUSE, HANG };
+enum fault { FLIP, SHORTEN };
 
-static const char *const faults[] = {"flip", "shorten", "refuse", "hang", NULL};
+static const char *const faults[] = {"flip", "shorten", NULL};
 static const char *listen_address;
 static unsigned fault;
 static uint64_t after;
@@ -13,8 +13,7 @@ static uint64_t answered;
 
 static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "host:port"),
-	PLX_CHOICE("fault", "KIND", &fault, faults,
-		   "flip one bit of a message, shorten it, refuse links, or hang in the loop"),
+	PLX_CHOICE("fault", "KIND", &fault, faults, "flip one bit of a message, or shorten it"),
 	PLX_UINT("after", "N", &after, 0, 0, "good answers before it (default 0)"),
 	PLX_OPTIONS_END,
 };
@@ -27,10 +26,6 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	uint32_t len = message->len;
 
 	if (answered++ == after) {
-		if (fault == HANG)
-			plx_app_say("hanging");
-		while (fault == HANG)
-			plx_pause();
 		if (fault == FLIP)
 			message->data[len - 1] ^= 1;
 		else
@@ -40,17 +35,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		plx_link_abort(link);
 }
 
-static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
-{
-	return fault == REFUSE ? PLX_LCORE_NONE : plx_lcore_id();
-}
-
 static const struct plx_link_events events = {.on_message = on_message};
 
 int main(int argc, char **argv)
 {
-	struct plx_listen_attr attr = {
-		.link.events = &events, .spread = PLX_SPREAD_CALLBACK, .place = place};
+	struct plx_listen_attr attr = {.link.events = &events};
 	struct plx_listener *listener;
 	int status = plx_app_start(argc, argv, &app);
 

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Idle turns of one lcore among many:
  *
- *     idle_turn_cost LCORES TURNS [spin]
+ *     idle_turn_cost LCORES TURNS
  *
  * Every other lcore has already sent one message, so its lane exists. count_turns then makes the
- * turns; a profiler can count its instructions. Prints the cycles per turn in the fastest of many
- * stretches. With `spin` the other lcores run their loops meanwhile. */
+ * turns; a profiler can count its instructions. */
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ID_STEP      4 /* ids 0, 4, 8, ...: spread 64 lcores over the whole range */
 #define LCORES_MAX   (PLX_LCORE_MAX / ID_STEP)
-#define STRETCH      100  /* turns timed together */
 #define COLD_TURNS   2000 /* enough for all doorbells to fall silent */
 #define FINI_TIME_NS (20 * PLX_NS_PER_S)
 
@@ -70,48 +66,10 @@ static void send_from_all(void)
 	}
 }
 
-/* More lcores than CPUs: yield. */
-static int give_way(void *arg, uint64_t now_ns)
-{
-	sched_yield();
-	return 0;
-}
-
-static int spin(void *arg)
-{
-	int err = plx_poller_add("give way", give_way, NULL, NULL);
-
-	return err ? err : plx_loop_run();
-}
-
-static void spin_all(void)
-{
-	PLX_LCORE_FOREACH_WORKER (id) {
-		if (plx_lcore_launch(id, spin, NULL))
-			fail("loops on all lcores");
-	}
-}
-
 PLX_NOINLINE void count_turns(unsigned turns)
 {
 	for (unsigned i = 0; i < turns; i++)
 		plx_loop_turn();
-}
-
-static double fastest_turn(unsigned turns)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (unsigned done = 0; done < turns; done += STRETCH) {
-		uint64_t began = plx_tsc();
-		uint64_t cycles;
-
-		count_turns(STRETCH);
-		cycles = plx_tsc() - began;
-		if (cycles < least)
-			least = cycles;
-	}
-	return (double)least / STRETCH;
 }
 
 /* Check that the measured turns were idle, on an lcore with all those lanes. */
@@ -129,37 +87,32 @@ static void check(const struct plx_lcore_stats *before, uint32_t count, unsigned
 	exit(1);
 }
 
-static void measure(uint32_t count, unsigned turns, bool spinning)
+static void measure(uint32_t count, unsigned turns)
 {
 	struct plx_lcore_stats before;
 
 	send_from_all();
 	for (unsigned i = 0; i < COLD_TURNS; i++)
 		plx_loop_turn();
-	if (spinning)
-		spin_all();
 	plx_lcore_stats_read(0, &before);
-	printf("lcores %u turns %u cycles_per_turn %.1f\n", count, turns, fastest_turn(turns));
+	count_turns(turns);
 	check(&before, count, turns);
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
-	unsigned turns = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) / STRETCH * STRETCH : 0;
+	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+	unsigned turns = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	struct plx_topo *topo;
 
 	if (count < 1 || count > LCORES_MAX || turns == 0) {
-		fprintf(stderr,
-			"usage: idle_turn_cost LCORES TURNS [spin]; lcores 1 to %d, turns "
-			"at least %d\n",
-			LCORES_MAX, STRETCH);
+		fprintf(stderr, "usage: idle_turn_cost LCORES TURNS; lcores 1 to %d\n", LCORES_MAX);
 		return 2;
 	}
 	if (plx_topo_open(NULL, &topo))
 		fail("start");
 	start(topo, count);
-	measure(count, turns, argc > 3 && strcmp(argv[3], "spin") == 0);
+	measure(count, turns);
 	if (plx_lcores_fini(FINI_TIME_NS))
 		fail("end");
 	plx_mem_fini();

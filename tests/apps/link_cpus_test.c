@@ -1,83 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPUs pollers run on, and the warnings when they share one. */
+/* Warnings and lists of pollers that share a CPU. */
 #include "plx_topo.h"
 #include "process_fixture.h"
 
-#include <sched.h>
-#include <signal.h>
 #include <unistd.h>
-
-/* CPUs that a poller could claim now. */
-static unsigned count_free_cpus(void)
-{
-	struct plx_topo *topo;
-	unsigned count = 0;
-
-	assert_int_equal(plx_topo_open(NULL, &topo), 0);
-	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(topo)) {
-		int fd;
-
-		if (plx_cpu_claim(cpu, &fd, NULL) == 0) {
-			count++;
-			close(fd);
-		}
-	}
-	plx_topo_close(topo);
-	return count;
-}
-
-/* The single CPU that a process runs on. */
-static unsigned cpu_of(const struct process *process)
-{
-	cpu_set_t cpus;
-	unsigned cpu = 0;
-
-	assert_int_equal(sched_getaffinity(process->pid, sizeof(cpus), &cpus), 0);
-	assert_int_equal(CPU_COUNT(&cpus), 1);
-	while (!CPU_ISSET(cpu, &cpus))
-		cpu++;
-	return cpu;
-}
-
-/* Whether each side had a separate CPU; if not, another poller must have interfered. */
-static bool run_without_options(void)
-{
-	struct process *server = launch("apps/plx-ping --listen 127.0.0.1:0"), *client;
-	char address[64];
-	bool differ;
-
-	expect_out(server, "listening on 127.0.0.1:");
-	assert_int_equal(sscanf(process_out(server), "listening on %63s", address), 1);
-	client = launch("apps/plx-ping --connect %s --duration 500ms", address);
-	expect_out(server, "%s", connected_over("shm"));
-	differ = cpu_of(server) != cpu_of(client);
-	expect_figures(client);
-	expect_out(client, " full round trips of 64 B in ");
-	expect_out(server, " gone: closed");
-	process_signal(server, SIGTERM);
-	expect_status(server, 0);
-	if (strstr(process_err(server), "no CPU is free"))
-		return false;
-	if (!strstr(process_err(client), "no CPU is free"))
-		assert_true(differ);
-	return differ;
-}
-
-PROCESS_TEST(both_ends_without_options_take_different_cpus)
-{
-	bool differ = false;
-
-	for (int tries = 0; tries < 5 && !differ; tries++) {
-		for (int i = 0; i < 50 && count_free_cpus() < 2; i++)
-			nap_ms(100);
-		if (count_free_cpus() < 2) {
-			print_message("skipped: it takes two CPUs that no other poller has\n");
-			skip();
-		}
-		differ = run_without_options();
-	}
-	assert_true(differ);
-}
 
 /* Claim a CPU, so that the next poller shares it; -1: another poller keeps it. */
 static int occupy(unsigned cpu)
@@ -159,4 +85,4 @@ PROCESS_TEST(plx_info_names_all_pollers_of_a_cpu)
 	}
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -2,78 +2,16 @@
 /* Messages of all sizes and at a given rate: what returns, and what is printed. */
 #include "process_fixture.h"
 
-#include <unistd.h>
-
-PROVIDER_TEST(messages_of_every_size_come_back_unchanged)
-{
-	static const struct {
-		const char *given, *bytes;
-		unsigned count;
-		bool everywhere; /* otherwise it depends on frames, which are the same everywhere */
-	} rows[] = {
-		{"0", "0", 300, true},       {"1", "1", 300, false},
-		{"64", "64", 300, true},     {"112", "112", 300, false},
-		{"113", "113", 300, false},  {"1K", "1024", 300, false},
-		{"1025", "1025", 300, true}, {"4K", "4096", 300, true},
-		{"5000", "5000", 300, true}, {"64K", "65536", 100, true},
-		{"1M", "1048576", 10, true},
-	};
-	struct server server = serve_echo(provider);
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		if (!rows[i].everywhere && provider != providers[0])
-			continue;
-		expect_round_trips(ping(&server, provider,
-					"--size %s --count %u --warmup 5 --verify", rows[i].given,
-					rows[i].count),
-				   rows[i].count, rows[i].bytes);
-	}
-	end_server(&server);
-}
-
-PROVIDER_TEST(long_messages_are_split_in_both_directions)
+PROVIDER_TEST(messages_come_back_unchanged)
 {
 	struct server server = serve("apps/plx-ping", provider, "--listen 127.0.0.1:0 --rx-buf 4K");
 
-	expect_round_trips(
-		ping(&server, provider, "--size 1M --count 10 --warmup 5 --verify --rx-buf 4K"), 10,
-		"1048576");
-	if (provider == providers[0]) {
-		expect_round_trips(ping(&server, provider,
-					"--size 64K --count 100 --warmup 5 --verify --rx-buf 4K"),
-				   100, "65536");
-		expect_round_trips(ping(&server, provider,
-					"--size 64K --count 20 --warmup 5 --verify --rx-buf 256"),
-				   20, "65536");
-	}
+	expect_round_trips(ping(&server, provider, "--size 0 --count 300 --verify"), 300, "0");
+	expect_round_trips(ping(&server, provider, "--size 64K --count 20 --verify --rx-buf 256"),
+			   20, "65536");
+	expect_round_trips(ping(&server, provider, "--size 1M --count 10 --verify --rx-buf 4K"), 10,
+			   "1048576");
 	end_server(&server);
-}
-
-/* Threads that are running or runnable, on all CPUs. */
-static unsigned count_runnable(void)
-{
-	FILE *file = fopen("/proc/loadavg", "r");
-	unsigned count = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%*f %*f %*f %u/", &count), 1);
-	fclose(file);
-	return count;
-}
-
-/* Whether other processes keep schedules from being met: within a fifth of a second more threads
- * want to run than there are CPUs, or they did in the last minute. */
-static bool is_host_busy(void)
-{
-	enum { SAMPLES = 20 };
-	double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN), load = 0;
-	unsigned sum = 0;
-
-	for (int i = 0; i < SAMPLES; i++) {
-		sum += count_runnable();
-		nap_ms(10);
-	}
-	return sum > SAMPLES * (cpus + 0.5) || (getloadavg(&load, 1) == 1 && load > 1.5 * cpus);
 }
 
 static int run_open_loop(const struct server *server, const char *provider, const char *arrival,
@@ -105,12 +43,9 @@ PROVIDER_TEST(open_loop_keeps_its_rate)
 	for (size_t i = 0; i < count; i++) {
 		int status = 3;
 
-		for (int tries = 0; tries < 3 && status; tries++)
+		for (int tries = 0; tries < 5 && status; tries++)
 			status = run_open_loop(&server, provider, rows[i].arrival, rows[i].seed);
-		if (status && is_host_busy())
-			print_message("not held against it: this host is busy\n");
-		else
-			assert_int_equal(status, 0);
+		assert_int_equal(status, 0);
 	}
 	end_server(&server);
 }
@@ -144,4 +79,4 @@ PROCESS_TEST(changed_answers_are_detected)
 	}
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -85,31 +85,4 @@ PROVIDER_TEST(many_links_cost_little_and_return_their_memory)
 	end_server(&server);
 }
 
-/* Every stage that a process reports shows the inherited descriptors. */
-static void expect_same_descriptors(struct process *process, const char *const *stages)
-{
-	char given[240];
-
-	expect_out(process, "given:");
-	assert_int_equal(sscanf(process_out(process), "given:%239[^\n]", given), 1);
-	assert_int_equal(strncmp(given, " 0 1 2", 6), 0);
-	for (; *stages; stages++)
-		expect_out(process, "%s:%s\n", *stages, given);
-}
-
-PROVIDER_TEST(fork_and_exec_inherit_nothing)
-{
-	struct server server = serve("tests/apps/inherit", provider, "--listen 127.0.0.1:0");
-	struct process *client = launch("tests/apps/inherit -l 0@%u --huge none "
-					"--provider %s -- --connect %s",
-					client_cpu, provider, server.address);
-	static const char *const at_client[] = {"started", "connecting", "open", "closed", NULL};
-	static const char *const at_server[] = {"started", "listening", "open", "closed", NULL};
-
-	expect_status(client, 0);
-	expect_status(server.process, 0);
-	expect_same_descriptors(client, at_client);
-	expect_same_descriptors(server.process, at_server);
-}
-
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -5,43 +5,26 @@
 #include <unistd.h>
 
 /* The result and its file have the provider and the reason for the choice. */
-static void expect_choice(struct process *client, bool tcp, const char *why)
-{
-	const char *name = tcp ? "plx_tcp" : "plx_shm";
-
-	expect_figures(client);
-	expect_out(client, "\nprovider %s: %s\n", name, why);
-	expect_in_results("\"provider\": \"%s\"", name);
-	expect_in_results("\"provider_choice\": \"%s\"", why);
-	remove_results();
-}
-
 RESULTS_TEST(provider_is_chosen_for_each_peer)
 {
-	static const char offers[] = "the peer is on this host and offers it";
-	static const char asked[] = "it was asked for";
 	static const struct {
-		const char *server, *client;
-		bool tcp;
-		const char *why;
+		const char *provider, *name, *why;
 	} rows[] = {
-		{"auto", "auto", false, offers},
-		{"shm", "auto", false, offers},
-		{"tcp", "auto", true, "the peer is on this host, but offers nothing quicker there"},
-		{"auto", "shm", false, asked},
-		{"auto", "tcp", true, asked},
+		{"shm", "plx_shm", "the peer is on this host and offers it"},
+		{"tcp", "plx_tcp", "the peer is on this host, but offers nothing quicker there"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct server server = serve_echo(rows[i].server);
-		struct process *client = launch_ping(&server, rows[i].client,
-						     "--count 20 --warmup 0 --verify --out %s",
-						     results);
-		int pid = client->pid;
+		struct server server = serve_echo(rows[i].provider);
+		struct process *client = ping(&server, "auto",
+					      "--count 20 --warmup 0 --verify --out %s", results);
 
-		expect_choice(client, rows[i].tcp, rows[i].why);
-		expect_out(server.process, " (plx-ping, pid %d)%s", pid,
-			   connected_over(rows[i].tcp ? "tcp" : "shm"));
+		expect_out(client, "\nprovider %s: %s\n", rows[i].name, rows[i].why);
+		expect_in_results("\"provider\": \"%s\"", rows[i].name);
+		expect_in_results("\"provider_choice\": \"%s\"", rows[i].why);
+		remove_results();
+		expect_out(server.process, " (plx-ping, pid %d)%s", client->pid,
+			   connected_over(rows[i].provider));
 		end_server(&server);
 	}
 }
@@ -86,15 +69,4 @@ PROCESS_TEST(two_users_meet_over_tcp_unless_a_group_lets_them_in)
 	expect_of_two_users("65534", "0", "shm");
 }
 
-PROCESS_TEST(the_former_provider_of_libfabrics_tcp_is_refused_with_what_replaced_it)
-{
-	struct process *server = launch("%s/apps/plx-echo --huge none --provider fi:tcp -- "
-					"--listen 127.0.0.1:0",
-					getenv("PLX_BUILD_ROOT"));
-
-	expect_failure(server, 2,
-		       "--provider fi:tcp: links no longer use libfabric's own TCP; give tcp, "
-		       "Pollux's own (tests/perf/raw-fi measures libfabric's)");
-}
-
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -105,4 +105,4 @@ PROVIDER_TEST(a_stopped_sleeper_continues)
 	end_server(&server);
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -82,4 +82,4 @@ PROVIDER_TEST(first_message_leaves_soon_after_exec)
 	end_server(&server);
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

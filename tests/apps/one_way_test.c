@@ -257,4 +257,4 @@ PROCESS_TEST(options_that_exclude_each_other_are_refused)
 	}
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

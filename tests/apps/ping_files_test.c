@@ -258,4 +258,4 @@ RESULTS_TEST(a_signal_does_not_hide_losses)
 	end_server(&server);
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

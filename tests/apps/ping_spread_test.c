@@ -105,4 +105,4 @@ PROCESS_TEST(an_unknown_spread_is_named)
 	expect_err(process, "round-robin");
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "process_fixture.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,8 +11,38 @@
 #define LINE_BYTES    1024
 #define RESULT_BYTES  65536
 
+unsigned server_cpu, client_cpu;
+const char *const providers[3] = {"tcp", "shm"};
+
 static struct process processes[PROCESSES_MAX];
 static unsigned process_count;
+
+bool is_tcp(const char *provider)
+{
+	return strcmp(provider, "shm") != 0;
+}
+
+const char *connected_over(const char *provider)
+{
+	return is_tcp(provider) ? " connected over tcp (libfabric plx_tcp)"
+				: " connected over shm (libfabric plx_shm)";
+}
+
+int group_set_up(void **state)
+{
+	cpu_set_t allowed;
+	unsigned count = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		client_cpu = cpu;
+		if (count++ == 0)
+			server_cpu = cpu;
+	}
+	return end_all(state);
+}
 
 void nap_ms(unsigned ms)
 {
@@ -122,44 +153,18 @@ int expect_figures(struct process *process)
 	return expect_end(process, 1u << 0 | 1u << 3);
 }
 
-static void expect_text(struct process *process,
-			bool (*has)(struct process *process, const char *text, int limit_ms),
-			const char *where, const char *format, va_list args)
+void expect_text(struct process *process, process_has *has, const char *format, ...)
 {
 	char text[256], what[320];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	snprintf(what, sizeof(what), "'%s' is not in its %s", text, where);
+	va_end(args);
+	snprintf(what, sizeof(what), "'%s' is not in its %s", text,
+		 has == process_out_has ? "output" : "errors");
 	if (!has(process, text, LIMIT_MS))
 		show_and_fail(process, what);
-}
-
-void expect_failure(struct process *process, int status, const char *format, ...)
-{
-	va_list args;
-
-	expect_status(process, status);
-	va_start(args, format);
-	expect_text(process, process_err_has, "errors", format, args);
-	va_end(args);
-}
-
-void expect_out(struct process *process, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	expect_text(process, process_out_has, "output", format, args);
-	va_end(args);
-}
-
-void expect_err(struct process *process, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	expect_text(process, process_err_has, "errors", format, args);
-	va_end(args);
 }
 
 void expect_line(struct process *process, const char *part)
@@ -207,40 +212,27 @@ void end_server(struct server *server)
 	expect_status(server->process, 0);
 }
 
-static struct process *launch_ping_args(const struct server *server, const char *provider,
-					const char *format, va_list args)
-{
-	char start[256];
-
-	snprintf(start, sizeof(start),
-		 "apps/plx-ping -l 0@%u --huge none --provider %s -- --connect %s", client_cpu,
-		 provider, server->address);
-	return launch_with(start, format, args);
-}
-
 struct process *launch_ping(const struct server *server, const char *provider, const char *format,
 			    ...)
 {
 	struct process *process;
+	char start[256];
 	va_list args;
 
+	snprintf(start, sizeof(start),
+		 "apps/plx-ping -l 0@%u --huge none --provider %s -- --connect %s", client_cpu,
+		 provider, server->address);
 	va_start(args, format);
-	process = launch_ping_args(server, provider, format, args);
+	process = launch_with(start, format, args);
 	va_end(args);
 	return process;
 }
 
-struct process *ping(const struct server *server, const char *provider, const char *format, ...)
+struct process *expect_ping(struct process *client)
 {
-	struct process *process;
-	va_list args;
-
-	va_start(args, format);
-	process = launch_ping_args(server, provider, format, args);
-	va_end(args);
-	if (expect_figures(process) == 3)
-		expect_err(process, "mean x count is ");
-	return process;
+	if (expect_figures(client) == 3)
+		expect_err(client, "mean x count is ");
+	return client;
 }
 
 /* Results ---------------------------------------------------------------------------------- */

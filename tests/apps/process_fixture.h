@@ -13,18 +13,16 @@
 /** Where a server and its client run: the first two allowed CPUs, or the only one for both. */
 extern unsigned server_cpu, client_cpu;
 
-/** tcp, libfabric's provider for it, and shm; NULL-terminated. */
-extern const char *const providers[4];
+/** tcp and shm; NULL-terminated. */
+extern const char *const providers[3];
 
 bool is_tcp(const char *provider);
 
 /** plx-echo's text about a link over that provider. */
 const char *connected_over(const char *provider);
 
-/** For PLX_TEST_MAIN_WITH: finds CPUs and providers; at the end the program fails if its tests left
- * something in /dev/shm. */
+/** For PLX_TEST_MAIN_WITH: finds the CPUs. */
 int group_set_up(void **state);
-int group_tear_down(void **state);
 
 /** After each test: ends everything that launch started. */
 int end_all(void **state);
@@ -62,12 +60,22 @@ void expect_status(struct process *process, int status);
  * cause. Returns the status. */
 int expect_figures(struct process *process);
 
-/** Fail unless it ends with that status, and the text on standard error. */
-void expect_failure(struct process *process, int status, const char *format, ...) PLX_PRINTF(3, 4);
+/** Fail unless the text appears in time; shows the output. has: process_out_has or process_err_has,
+ * on standard output or error. */
+typedef bool process_has(struct process *process, const char *text, int limit_ms);
+void expect_text(struct process *process, process_has *has, const char *format, ...)
+	PLX_PRINTF(3, 4);
+#define expect_out(process, ...) expect_text(process, process_out_has, __VA_ARGS__)
+#define expect_err(process, ...) expect_text(process, process_err_has, __VA_ARGS__)
 
-/** Fail unless the text appears on standard output (or error) in time; shows the output. */
-void expect_out(struct process *process, const char *format, ...) PLX_PRINTF(2, 3);
-void expect_err(struct process *process, const char *format, ...) PLX_PRINTF(2, 3);
+/** Fail unless it ends with that status, and the text on standard error. */
+#define expect_failure(it, status, ...)          \
+	do {                                     \
+		struct process *ended_ = (it);   \
+                                                 \
+		expect_status(ended_, status);   \
+		expect_err(ended_, __VA_ARGS__); \
+	} while (0)
 
 /** Fail unless that is the next line on standard output. */
 void expect_line(struct process *process, const char *part);
@@ -94,8 +102,8 @@ struct process *launch_ping(const struct server *server, const char *provider, c
 			    ...) PLX_PRINTF(3, 4);
 
 /** The same, to its end, as expect_figures: all messages must return unchanged. */
-struct process *ping(const struct server *server, const char *provider, const char *format, ...)
-	PLX_PRINTF(3, 4);
+struct process *expect_ping(struct process *client);
+#define ping(server, provider, ...) expect_ping(launch_ping(server, provider, __VA_ARGS__))
 
 /** Fail unless the first line of plx-ping's figures has that number of round trips of that size. */
 void expect_round_trips(struct process *client, unsigned count, const char *size);
