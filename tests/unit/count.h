@@ -6,6 +6,7 @@
 #include "plx_test.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,6 +44,14 @@ static inline int count_mappings(void)
 		count += strstr(line, "/memfd:") != NULL;
 	fclose(file);
 	return count;
+}
+
+/* Of malloc(3), in use. What it keeps per thread counts too. */
+static inline size_t count_heap_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
 }
 
 /* Mapped memory, and its resident part. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event queue: writing, reading, and waking waiting threads. */
 #include "count.h"
-#include "events.h"
+#include "pair.h"
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -347,6 +347,7 @@ TEST(unsupported_wait_objects_are_refused)
 	attr = (struct fi_eq_attr){.flags = FI_SEND};
 	assert_int_equal(fi_eq_open(fabric, &attr, &eq, NULL), -FI_EBADFLAGS);
 	assert_null(eq);
+	open_eq(FI_WAIT_FD, FI_WRITE | FI_AFFINITY);
 }
 
 TEST(the_wait_object_is_reported)

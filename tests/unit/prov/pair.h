@@ -1,12 +1,130 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ends of a connection in one process and thread, each with a separate fabric, as in two
- * processes. Only uses libfabric's interface. */
+ * processes: opening and closing them, and waiting for their events and completions. */
 #ifndef PAIR_H
 #define PAIR_H
 
-#include "events.h"
+#include "tested.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <sys/socket.h>
+
+/* How a connection is opened. */
+struct pair_attr {
+	size_t cq_size, tx_size, rx_size; /* 0: default */
+	bool two_cqs, rx_selective, tx_selective;
+	enum fi_cq_format format;  /* 0: DATA */
+	enum fi_wait_obj wait_obj; /* of the CQs; 0: FI_WAIT_NONE */
+	uint64_t op_flags;
+	int mr_mode;
+	void (*prepare)(struct fid_domain *domain); /* called once it is open; or NULL */
+};
+
+static inline struct fi_info *pair_info(const char *node, const char *service, uint64_t flags,
+					const struct pair_attr *attr)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->caps = FI_MSG | (tested_has_rma() ? FI_RMA : 0);
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = attr->mr_mode;
+	hints->tx_attr->size = attr->tx_size;
+	hints->rx_attr->size = attr->rx_size;
+	hints->tx_attr->op_flags = attr->op_flags;
+	assert_fi_works(tested_getinfo(node, service, flags, hints, &info));
+	fi_freeinfo(hints);
+	assert_non_null(info);
+	return info;
+}
+
+#define PATIENCE_S 30 /* for events that come at once unless the host is busy */
+
+/* An event and its private data. */
+union cm_event {
+	struct fi_eq_cm_entry cm;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
+};
+
+/* Whether a queue's descriptor wakes a waiting thread within that time. */
+static inline bool is_woken(struct fid *queue, int timeout_ms)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(queue, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, timeout_ms) == 1;
+}
+
+/* Repeat the step until the condition is true; fail if that takes too long. */
+#define until(condition, step)                                                         \
+	do {                                                                           \
+		const uint64_t limit_ns_ = queue_now_ns() + PATIENCE_S * PLX_NS_PER_S; \
+                                                                                       \
+		while (!(condition)) {                                                 \
+			if (queue_now_ns() > limit_ns_)                                \
+				fail_msg("never so: %s", #condition);                  \
+			step;                                                          \
+		}                                                                      \
+	} while (0)
+
+/* Return: as fi_eq_read, once there is an event. */
+static inline ssize_t cm_next(struct fid_eq *eq, uint32_t *number_out, union cm_event *event)
+{
+	ssize_t got;
+
+	tested_progress();
+	until((got = fi_eq_read(eq, number_out, event, sizeof(*event), 0)) != -FI_EAGAIN,
+	      tested_progress());
+	return got;
+}
+
+/* Return: the length of the private data of an event of that kind. */
+static inline size_t cm_wait(struct fid_eq *eq, uint32_t wanted, union cm_event *event)
+{
+	uint32_t number = 0;
+	ssize_t got = cm_next(eq, &number, event);
+
+	assert_true(got >= (ssize_t)sizeof(event->cm));
+	assert_int_equal(number, wanted);
+	return (size_t)got - sizeof(event->cm);
+}
+
+static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	uint32_t number;
+
+	assert_int_equal(cm_next(eq, &number, &event), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	return error;
+}
+
+/* The next completion of a queue is a cancelled operation. */
+static inline void expect_cancelled(struct fid_cq *cq, const void *context)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(error.op_context, context);
+}
+
+static inline void cm_expect_nothing(struct fid_eq *eq)
+{
+	union cm_event event;
+	uint32_t number;
+
+	for (int i = 0; i < 100; i++) {
+		tested_progress();
+		assert_int_equal(fi_eq_read(eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
+	}
+}
+
+/* Sides -------------------------------------------------------------------------------------- */
 
 #define CONTEXT(n) ((void *)(uintptr_t)(n))
 
@@ -70,8 +188,8 @@ static inline void side_open_domain(struct side *side, struct fi_info *info,
 		assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->tx_cq, NULL), 0);
 }
 
-/* An endpoint bound to everything that the side has. */
-static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *info,
+/* An endpoint bound to everything that the side has, not enabled. */
+static inline struct fid_ep *side_bind_ep(struct side *side, struct fi_info *info,
 					  const struct pair_attr *attr)
 {
 	uint64_t rx_flags = FI_RECV | (attr->rx_selective ? FI_SELECTIVE_COMPLETION : 0);
@@ -82,6 +200,14 @@ static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *inf
 	assert_int_equal(fi_ep_bind(ep, &side->eq->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(ep, &side->rx_cq->fid, rx_flags), 0);
 	assert_int_equal(fi_ep_bind(ep, &side->tx_cq->fid, tx_flags), 0);
+	return ep;
+}
+
+static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *info,
+					  const struct pair_attr *attr)
+{
+	struct fid_ep *ep = side_bind_ep(side, info, attr);
+
 	assert_int_equal(fi_enable(ep), 0);
 	return ep;
 }
@@ -95,18 +221,59 @@ static inline void side_open_ep(struct side *side, struct fi_info *info,
 	side->ep = side_make_ep(side, info, attr);
 }
 
+/* Sides that tests connect in their own ways: their queues have descriptors, and their endpoints
+ * are not enabled. */
+
+static inline struct fi_info *side_info(const char *host, const char *port, uint64_t flags)
+{
+	return pair_info(host, port, flags, &(struct pair_attr){.tx_size = 16, .rx_size = 16});
+}
+
+/* The side takes over info. */
+static inline void side_open(struct side *side, struct fi_info *info)
+{
+	*side = (struct side){.info = info};
+	side_open_fabric(side);
+	side_open_domain(side, info, &(struct pair_attr){.wait_obj = FI_WAIT_FD});
+}
+
+static inline struct fid_ep *side_ep(struct side *side, struct fi_info *info)
+{
+	return side_bind_ep(side, info, &(struct pair_attr){0});
+}
+
+/* A passive endpoint that does not listen yet. */
+static inline struct fid_pep *side_pep(struct side *side)
+{
+	struct fid_pep *pep;
+
+	assert_int_equal(fi_passive_ep(side->fabric, side->info, &pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(pep, &side->eq->fid, 0), 0);
+	return pep;
+}
+
+static inline struct sockaddr_storage name_of(struct fid *fid)
+{
+	struct sockaddr_storage name = {0};
+	size_t bytes = sizeof(name);
+
+	assert_int_equal(fi_getname(fid, &name, &bytes), 0);
+	assert_int_equal(bytes, address_bytes((struct sockaddr *)&name));
+	return name;
+}
+
+/* Pairs -------------------------------------------------------------------------------------- */
+
 static inline void pair_listen(struct pair *pair, char *port_out)
 {
-	struct sockaddr_in name;
-	size_t size = sizeof(name);
+	struct sockaddr_storage name;
 
 	pair->b.info = pair_info("127.0.0.1", "0", FI_SOURCE, &pair->attr);
 	side_open_fabric(&pair->b);
-	assert_int_equal(fi_passive_ep(pair->b.fabric, pair->b.info, &pair->pep, NULL), 0);
-	assert_int_equal(fi_pep_bind(pair->pep, &pair->b.eq->fid, 0), 0);
+	pair->pep = side_pep(&pair->b);
 	assert_int_equal(fi_listen(pair->pep), 0);
-	assert_int_equal(fi_getname(&pair->pep->fid, &name, &size), 0);
-	sprintf(port_out, "%u", ntohs(name.sin_port));
+	name = name_of(&pair->pep->fid);
+	sprintf(port_out, "%u", address_port((struct sockaddr *)&name));
 }
 
 /* Reconnect after both endpoints were closed. */
@@ -213,15 +380,10 @@ static inline struct fi_cq_err_entry cq_next(struct fid_cq *cq, struct fid_cq *o
 {
 	struct fi_cq_data_entry entry = {0};
 	struct fi_cq_err_entry error = {0};
-	uint64_t begin_ns = queue_now_ns();
 	ssize_t got;
 
-	while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
-		if (is_late(begin_ns))
-			fail_msg("no completion");
-		if (other)
-			fi_cq_read(other, NULL, 0);
-	}
+	until((got = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN,
+	      other ? fi_cq_read(other, NULL, 0) : 0);
 	if (got == 1)
 		return (struct fi_cq_err_entry){
 			.op_context = entry.op_context,

@@ -2,9 +2,9 @@
 /* A listener of one provider, in another process, holds its port against the other provider. */
 #include "../../../drivers/tcp/sys.h"
 #include "base_internal.h"
-#include "cm.h"
 #include "foreign_socket.h"
 #include "in_child.h"
+#include "pair.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 /* Listening ------------------------------------------------------------------------------------ */
 
 struct listening {
-	struct party party;
+	struct side party;
 	struct fid_pep *pep;
 };
 
@@ -25,21 +25,21 @@ static int listen_with(const struct prov *prov, const char *host, const char *po
 	const struct prov *before = tested;
 
 	tested = prov;
-	party_open(&listening->party, cm_info(host, port, FI_SOURCE));
+	side_open(&listening->party, side_info(host, port, FI_SOURCE));
 	tested = before;
-	listening->pep = party_pep(&listening->party);
+	listening->pep = side_pep(&listening->party);
 	return fi_listen(listening->pep);
 }
 
 static void stop(struct listening *listening)
 {
 	assert_int_equal(fi_close(&listening->pep->fid), 0);
-	party_close(&listening->party);
+	side_close(&listening->party);
 }
 
 static void write_port(struct listening *listening, char *out)
 {
-	struct sockaddr_storage name = cm_name(&listening->pep->fid);
+	struct sockaddr_storage name = name_of(&listening->pep->fid);
 
 	sprintf(out, "%u", address_port((struct sockaddr *)&name));
 }
@@ -120,13 +120,17 @@ static void expect(const char *held, const char *wanted, bool is_refused)
 {
 	struct holder holder = hold(held, NULL);
 	struct listening listening;
-	char process[32];
+	char why[128];
 
 	assert_int_equal(listen_with(other_provider(), wanted, holder.port, &listening),
 			 is_refused ? -FI_EADDRINUSE : 0);
-	sprintf(process, "process %d (", (int)holder.pid);
+	sprintf(why,
+		strchr(held, ':') ? "process %d (unit_prov_port) listens at [%s]:%s %s; give "
+				  : "process %d (unit_prov_port) listens at %s:%s %s; give ",
+		(int)holder.pid, held, holder.port,
+		tested->same_host ? "over shared memory (plx_shm)" : "on TCP");
 	if (is_refused)
-		assert_non_null(strstr(prov_pep_why(listening.pep), process));
+		assert_non_null(strstr(prov_pep_why(listening.pep), why));
 	else
 		assert_null(prov_pep_why(listening.pep));
 	release(&holder);
@@ -263,13 +267,13 @@ static void listen_without_a_free_port(void)
 	assert_int_equal(listen_with(other_provider(), "0.0.0.0", NULL, &listening),
 			 -FI_EADDRINUSE);
 	assert_int_equal(warnings, prov_pep_why(listening.pep) ? 1 : 0);
-	name = cm_name(&listening.pep->fid);
+	name = name_of(&listening.pep->fid);
 	assert_int_equal(address_port((struct sockaddr *)&name), 0);
 	release(&second);
 	warnings = 0;
 	assert_int_equal(fi_listen(listening.pep), 0);
 	assert_int_equal(warnings, 0);
-	name = cm_name(&listening.pep->fid);
+	name = name_of(&listening.pep->fid);
 	assert_int_equal(address_port((struct sockaddr *)&name), 40001);
 	stop(&listening);
 	release(&first);

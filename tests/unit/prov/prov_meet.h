@@ -3,23 +3,32 @@
 #ifndef PROV_TEST_MEET_H
 #define PROV_TEST_MEET_H
 
-#include "cm.h"
+#include "count.h"
+#include "pair.h"
 
-static struct party server, client;
+static struct side server, client;
 static struct fid_pep *pep;
 static struct sockaddr_storage address; /* of pep */
 static union cm_event event;
 static int descriptors, mappings;
 
+/* Incoming connections that were not answered. */
+static inline uint32_t cm_requests(const struct fid_pep *fid)
+{
+	const struct prov_pep *it = (const struct prov_pep *)fid;
+
+	return it->silent_count + it->told_count;
+}
+
 static inline void listen_at(const char *host)
 {
-	party_open(&server, cm_info(host, NULL, FI_SOURCE));
-	party_open(&client, cm_info(host, "1", 0));
+	side_open(&server, side_info(host, NULL, FI_SOURCE));
+	side_open(&client, side_info(host, "1", 0));
 	tested_eqs[0] = server.eq;
 	tested_eqs[1] = client.eq;
-	pep = party_pep(&server);
+	pep = side_pep(&server);
 	assert_int_equal(fi_listen(pep), 0);
-	address = cm_name(&pep->fid);
+	address = name_of(&pep->fid);
 }
 
 static inline int setup(void **state)
@@ -71,8 +80,8 @@ static inline void close_all(void)
 	part();
 	close_pep();
 	tested_eqs[0] = tested_eqs[1] = NULL;
-	party_close(&client);
-	party_close(&server);
+	side_close(&client);
+	side_close(&server);
 }
 
 static inline int teardown(void **state)
@@ -85,7 +94,7 @@ static inline int teardown(void **state)
 
 static inline struct fid_ep *dial(const void *data, size_t length)
 {
-	struct fid_ep *ep = party_ep(&client, client.info);
+	struct fid_ep *ep = side_ep(&client, client.info);
 
 	assert_int_equal(fi_connect(ep, &address, data, length), 0);
 	return ep;
@@ -101,7 +110,7 @@ static inline struct fi_info *next_request(void)
 /* The server's endpoint for the request just reported. */
 static inline struct fid_ep *request_ep(void)
 {
-	struct fid_ep *ep = party_ep(&server, event.cm.info);
+	struct fid_ep *ep = side_ep(&server, event.cm.info);
 
 	fi_freeinfo(event.cm.info);
 	return ep;

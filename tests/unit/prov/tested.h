@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider under test. Tests in this folder apply to every provider, and run for all. With
- * PLX_TEST_PROVIDER=tcp in the environment they run for libfabric's own provider instead: a check
- * of the check, for programs that only use libfabric's interface. */
+/* The provider under test. Tests in this folder apply to every provider, and run for all. */
 #ifndef TESTED_H
 #define TESTED_H
 
@@ -16,24 +14,6 @@ extern const struct prov shm_kind, tcp_kind;
 #endif
 
 static const struct prov *tested = &TESTED;
-
-/* It only has a name. */
-static struct fi_provider libfabric_tcp_provider = {.name = "tcp"};
-static const struct prov libfabric_tcp = {.libfabric = &libfabric_tcp_provider};
-
-static inline bool tested_is_ours(void)
-{
-	return tested != &libfabric_tcp;
-}
-
-/* Skip the rest of a test for libfabric's own provider, which differs from its man pages there. */
-#define skip_libfabric(difference)                                                  \
-	do {                                                                        \
-		if (!tested_is_ours()) {                                            \
-			print_message("libfabric's own provider %s\n", difference); \
-			skip();                                                     \
-		}                                                                   \
-	} while (0)
 
 /* Fail unless a call of libfabric returns 0; shows its error. */
 #define assert_fi_works(call)                                              \
@@ -50,11 +30,6 @@ static inline int tested_run(void)
 	static const struct prov *const each[] = {&shm_kind, &tcp_kind};
 	int failed = 0;
 
-	if (getenv("PLX_TEST_PROVIDER")) {
-		tested = &libfabric_tcp;
-		assert_string_equal(getenv("PLX_TEST_PROVIDER"), tested->libfabric->name);
-		return plx_test_run("libfabric's tcp", NULL, NULL);
-	}
 	for (size_t i = 0; i < PLX_ARRAY_LEN(each); i++) {
 		tested = each[i];
 		failed += plx_test_run(tested->libfabric->name, NULL, NULL);
@@ -79,39 +54,26 @@ static inline void tested_progress(void)
 	if (tested_set)
 		tested_set->look(tested_set);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(tested_eqs); i++) {
-		struct fi_eq_cm_entry entry;
-		uint32_t number;
-
-		if (tested_eqs[i] && tested_is_ours())
+		if (tested_eqs[i])
 			eq_progress((struct prov_eq *)tested_eqs[i]);
-		else if (tested_eqs[i])
-			fi_eq_read(tested_eqs[i], &number, &entry, sizeof(entry), FI_PEEK);
 	}
 }
 
 static inline bool tested_has_rma(void)
 {
-	return !tested_is_ours() || tested->most->caps & FI_RMA;
+	return tested->most->caps & FI_RMA;
 }
 
 static inline int tested_getinfo(const char *node, const char *service, uint64_t flags,
 				 struct fi_info *hints, struct fi_info **info_out)
 {
-	if (tested_is_ours())
-		return prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints,
-				    info_out);
-	hints->fabric_attr->prov_name = strdup(tested->libfabric->name);
-	return fi_getinfo(FI_VERSION(1, 17), node, service, flags, hints, info_out);
+	return prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, info_out);
 }
 
 static inline struct fid_fabric *tested_fabric(const struct fi_info *info)
 {
 	struct fid_fabric *fabric = NULL;
 
-	if (!tested_is_ours()) {
-		assert_fi_works(fi_fabric(info->fabric_attr, &fabric, NULL));
-		return fabric;
-	}
 	assert_fi_works(prov_fabric_open(tested, info->fabric_attr, &fabric, NULL));
 	fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
 	return fabric;

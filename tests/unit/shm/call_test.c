@@ -2,7 +2,7 @@
 /* Calling the peer: at once for requests made before a message was sent; by the next poll for
  * requests made while the message is in flight, if the sender checks too early. The request is set
  * in the middle of a send, so the race occurs each time. */
-#include "calls.h"
+#include "shm_meet.h"
 
 /* Ways to send ------------------------------------------------------------------------------ */
 
@@ -21,7 +21,7 @@ static void send_with_more(struct fid_ep *ep)
 	struct fi_cq_data_entry entry;
 
 	assert_int_equal(send_flagged(ep, "more", 5, FI_MORE | FI_COMPLETION, NULL), 0);
-	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(client.rx_cq, &entry, 1), 1);
 }
 
 static void send_in_place(struct fid_ep *ep)
@@ -76,7 +76,7 @@ TEST(a_peer_is_called_once_per_request)
 	assert_int_equal(take_call(two), CALL_WAKE);
 	set_wish(two, CALL_WAKE);
 	poll_once(&client);
-	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(trywait(&client, client.rx_cq), 0);
 	assert_int_equal(take_call(two), CALL_NONE);
 	assert_int_equal(wish(two), CALL_WAKE);
 }
@@ -96,7 +96,7 @@ TEST(a_call_wanted_after_a_send_is_made_before_the_sender_sleeps)
 {
 	way->send(one);
 	set_wish(two, CALL_WAKE);
-	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(trywait(&client, client.rx_cq), 0);
 	expect_called(CALL_WAKE);
 }
 
@@ -116,7 +116,7 @@ TEST(no_call_is_owed_after_a_send_without_fi_more)
 	send_alone(one);
 	set_wish(two, CALL_WAKE);
 	poll_once(&client);
-	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(trywait(&client, client.rx_cq), 0);
 	assert_int_equal(take_call(two), CALL_NONE);
 	set_wish(two, CALL_NONE);
 	way->send(one);
@@ -133,7 +133,7 @@ TEST(no_call_is_owed_after_a_poll)
 	set_wish(two, CALL_WAKE);
 	for (int i = 0; i < 200; i++)
 		poll_once(&client);
-	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(trywait(&client, client.rx_cq), 0);
 	assert_int_equal(take_call(two), CALL_NONE);
 	assert_int_equal(wish(two), CALL_WAKE);
 	set_wish(two, CALL_NONE);
@@ -212,11 +212,11 @@ TEST(an_endpoint_that_owes_a_call_may_be_closed)
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-static void expect_received(const char *in, const char *text)
+static void expect_text(const char *in, const char *text)
 {
 	struct fi_cq_data_entry entry;
 
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), 1);
 	assert_int_equal(entry.len, 5);
 	assert_memory_equal(in, text, 5);
 }
@@ -227,7 +227,7 @@ TEST(a_message_is_visible_before_the_call)
 
 	assert_int_equal(fi_recv(two, in, sizeof(in), NULL, 0, in), 0);
 	way->send(one);
-	expect_received(in, way->text);
+	expect_text(in, way->text);
 }
 
 TEST(a_send_with_more_carries_data_and_completes)
@@ -238,10 +238,10 @@ TEST(a_send_with_more_carries_data_and_completes)
 	assert_int_equal(fi_recv(two, in, sizeof(in), NULL, 0, in), 0);
 	assert_int_equal(
 		send_flagged(one, "data!", 5, FI_MORE | FI_REMOTE_CQ_DATA | FI_COMPLETION, one), 0);
-	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(client.rx_cq, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, one);
 	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), 1);
 	assert_int_equal(entry.flags, FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA);
 	assert_int_equal(entry.data, 0x1234);
 	assert_int_equal(entry.len, 5);
@@ -258,10 +258,10 @@ TEST(a_send_with_more_completes_when_it_is_delivered)
 	assert_int_equal(send_flagged(one, "there", 5, flags, one), 0);
 	set_wish(two, CALL_WAKE);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAGAIN);
+		assert_int_equal(fi_cq_read(client.rx_cq, &entry, 1), -FI_EAGAIN);
 	assert_int_equal(take_call(two), CALL_WAKE);
-	expect_received(in, "there");
-	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
+	expect_text(in, "there");
+	assert_int_equal(fi_cq_read(client.rx_cq, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, one);
 }
 
@@ -280,7 +280,7 @@ static void send_short_and_long_ones(void)
 				 0);
 	}
 	for (int i = 0; i < 1000000 && received < PLX_ARRAY_LEN(lengths); i++) {
-		if (fi_cq_read(server.cq, &entry, 1) == 1) {
+		if (fi_cq_read(server.rx_cq, &entry, 1) == 1) {
 			assert_ptr_equal(entry.op_context, in[received]);
 			assert_int_equal(entry.len, lengths[received]);
 			assert_memory_equal(in[received], out, lengths[received]);

@@ -13,13 +13,13 @@ static void assert_same(const void *name, const void *expected)
 
 TEST(a_missing_listener_refuses_at_once)
 {
-	struct fid_ep *ep = party_ep(&client, client.info);
-	struct fid_pep *later = party_pep(&server);
+	struct fid_ep *ep = side_ep(&client, client.info);
+	struct fid_pep *later = side_pep(&server);
 	struct sockaddr_storage wanted = address;
 
 	address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&later->fid, &wanted, sizeof(wanted)), 0);
-	wanted = cm_name(&later->fid);
+	wanted = name_of(&later->fid);
 	assert_int_equal(fi_connect(ep, &wanted, NULL, 0), -FI_ECONNREFUSED);
 	assert_int_equal(fi_listen(later), 0);
 	assert_int_equal(fi_connect(ep, &wanted, NULL, 0), 0);
@@ -94,38 +94,32 @@ TEST(memory_of_another_user_is_not_read)
 /* Names: which belong to whom, which connect, and which are invalid -----------------------------
  */
 
-TEST(both_sides_have_the_address_of_their_peer)
+TEST(a_request_and_both_sides_have_the_addresses)
 {
 	struct sockaddr_storage name = {0}, local;
 	size_t bytes = sizeof(name);
+	struct fi_info *info;
 
-	meet();
-	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
-	assert_same(&name, &address);
-	local = cm_name(&one->fid);
-	assert_int_not_equal(address_port((struct sockaddr *)&local), 0);
-	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
-	assert_same(&name, &local);
-	local = cm_name(&two->fid);
-	assert_same(&local, &address);
-}
-
-TEST(a_request_carries_both_addresses)
-{
-	struct fid_ep *ep = dial(NULL, 0);
-	struct fi_info *info = next_request();
-	struct sockaddr_storage local = cm_name(&ep->fid);
-
+	one = dial(NULL, 0);
+	local = name_of(&one->fid);
+	info = next_request();
 	assert_same(info->src_addr, &address);
 	assert_same(info->dest_addr, &local);
-	assert_int_not_equal(address_port(info->dest_addr), 0);
-	reject(info, NULL, 0);
-	close_ep(ep);
+	assert_int_not_equal(address_port((struct sockaddr *)&local), 0);
+	two = request_ep();
+	assert_int_equal(fi_accept(two, NULL, 0), 0);
+	cm_wait(client.eq, FI_CONNECTED, &event);
+	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
+	assert_same(&name, &address);
+	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
+	assert_same(&name, &local);
+	local = name_of(&two->fid);
+	assert_same(&local, &address);
 }
 
 TEST(a_connector_may_choose_its_port)
 {
-	struct fid_ep *ep = party_ep(&client, client.info);
+	struct fid_ep *ep = side_ep(&client, client.info);
 	struct sockaddr_storage wanted = address;
 	struct fi_info *info;
 
@@ -140,12 +134,12 @@ TEST(a_connector_may_choose_its_port)
 
 TEST(a_connector_refused_at_once_keeps_its_name)
 {
-	struct fid_ep *ep = party_ep(&client, client.info);
-	struct sockaddr_storage before = cm_name(&ep->fid), after;
+	struct fid_ep *ep = side_ep(&client, client.info);
+	struct sockaddr_storage before = name_of(&ep->fid), after;
 
 	close_pep();
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_ECONNREFUSED);
-	after = cm_name(&ep->fid);
+	after = name_of(&ep->fid);
 	assert_same(&after, &before);
 	close_ep(ep);
 }
@@ -168,24 +162,24 @@ TEST(a_buffer_too_small_for_a_name_gets_the_length)
 TEST(a_listener_without_a_port_gets_a_free_one)
 {
 	struct sockaddr_storage other, wanted = address;
-	struct fid_pep *second = party_pep(&server);
+	struct fid_pep *second = side_pep(&server);
 
 	assert_int_not_equal(address_port((struct sockaddr *)&address), 0);
 	address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&second->fid, &wanted, sizeof(wanted)), 0);
-	other = cm_name(&second->fid);
+	other = name_of(&second->fid);
 	assert_int_not_equal(address_port((struct sockaddr *)&other), 0);
 	assert_int_not_equal(address_port((struct sockaddr *)&other),
 			     address_port((struct sockaddr *)&address));
 	assert_int_equal(fi_listen(second), 0);
-	wanted = cm_name(&second->fid);
+	wanted = name_of(&second->fid);
 	assert_same(&wanted, &other);
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
 TEST(an_address_cannot_be_used_twice)
 {
-	struct fid_pep *second = party_pep(&server);
+	struct fid_pep *second = side_pep(&server);
 
 	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), -FI_EADDRINUSE);
 	close_pep();
@@ -198,7 +192,7 @@ TEST(an_invalid_name_is_refused)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
 	struct sockaddr_un path = {.sun_family = AF_UNIX};
-	struct fid_pep *second = party_pep(&server);
+	struct fid_pep *second = side_pep(&server);
 
 	assert_int_equal(fi_setname(&second->fid, &path, sizeof(path)), -FI_EINVAL);
 	assert_int_equal(fi_setname(&second->fid, &address, 4), -FI_EINVAL);
@@ -218,7 +212,7 @@ static void meet_at(const char *listener, const char *connector)
 	listen_at(listener);
 	port = address_port((struct sockaddr *)&address);
 	fi_freeinfo(client.info);
-	client.info = cm_info(connector, "1", 0);
+	client.info = side_info(connector, "1", 0);
 	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
 	address_set_port((struct sockaddr *)&address, port);
 	meet();
@@ -253,9 +247,9 @@ TEST(an_endpoint_may_take_over_the_name_of_a_passive_one)
 	struct fid_ep *ep;
 
 	info->handle = &pep->fid;
-	ep = party_ep(&client, info);
+	ep = side_ep(&client, info);
 	fi_freeinfo(info);
-	name = cm_name(&ep->fid);
+	name = name_of(&ep->fid);
 	assert_same(&name, &address);
 	close_ep(ep);
 }

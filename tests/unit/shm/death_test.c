@@ -135,18 +135,6 @@ static void die_having_sent_ten(struct side *side)
 	kill(getpid(), SIGKILL);
 }
 
-static void shut_down_having_sent_ten(struct side *side)
-{
-	send_ten(side);
-	fi_shutdown(side->ep, 0);
-}
-
-static void close_having_sent_ten(struct side *side)
-{
-	send_ten(side);
-	fi_close(&side->ep->fid);
-}
-
 /* The receiver can no longer read this when it gets to it. */
 static void die_having_sent_a_large_one(struct side *side)
 {
@@ -207,11 +195,9 @@ static void ten_come_before_the_end(void (*ends)(struct side *side))
 	close_here();
 }
 
-PLX_TEST(sent_messages_arrive_before_the_shutdown)
+PLX_TEST(messages_of_a_killed_peer_arrive_before_the_shutdown)
 {
 	ten_come_before_the_end(die_having_sent_ten);
-	ten_come_before_the_end(shut_down_having_sent_ten);
-	ten_come_before_the_end(close_having_sent_ten);
 }
 
 PLX_TEST(an_incomplete_large_message_of_a_killed_peer_is_dropped)

@@ -1,244 +1,171 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parameters from the environment. A process reads them once, so each case is a separate process,
- * which prints the log followed by the values read. */
+ * which writes them to standard output and logs to standard error. */
 #include "plx_test.h"
 #include "shm.h"
 
 #include <grp.h>
-#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char self[4096];
+static const struct shm_params defaults = {
+	.ring_bytes = SHM_RING_BYTES, .inline_max = 16384, .copy_max = 16 << 20, .cma = true};
 
-struct outcome {
-	struct shm_params params;
-	char log[8192];
-};
+static char log_text[8192]; /* of the last process */
 
-static void print_params(void)
+static int write_params(void)
 {
 	prov_begin(&shm_kind, false);
-	printf("params %u %llu %llu %d %d %u\n", shm_params.ring_bytes,
-	       (unsigned long long)shm_params.inline_max, (unsigned long long)shm_params.copy_max,
-	       shm_params.cma, shm_params.has_group, shm_params.group);
+	return write(STDOUT_FILENO, &shm_params, sizeof(shm_params)) != sizeof(shm_params);
 }
 
-static void parse_params(const char *line, struct shm_params *params)
+/* name: without its prefix; NULL: nothing is set. is_started: as another program. */
+static struct shm_params run(const char *name, const char *value, bool is_started)
 {
-	unsigned long long inline_max, copy_max;
-	int cma, has_group;
-
-	assert_int_equal(sscanf(line, "params %u %llu %llu %d %d %u", &params->ring_bytes,
-				&inline_max, &copy_max, &cma, &has_group, &params->group),
-			 6);
-	params->inline_max = inline_max;
-	params->copy_max = copy_max;
-	params->cma = cma;
-	params->has_group = has_group;
-}
-
-static struct outcome read_outcome(FILE *output)
-{
-	struct outcome outcome = {.log = ""};
-	bool found = false;
-	char line[1024];
-
-	assert_non_null(output);
-	while (fgets(line, sizeof(line), output)) {
-		if (strncmp(line, "params ", 7) == 0) {
-			parse_params(line, &outcome.params);
-			found = true;
-		} else if (strlen(outcome.log) + strlen(line) < sizeof(outcome.log)) {
-			strcat(outcome.log, line);
-		}
-	}
-	assert_true(found);
-	return outcome;
-}
-
-/* setting: NAME=value, or "". */
-static struct outcome run(const char *setting)
-{
-	struct outcome outcome;
-	int ends[2], status;
-	FILE *output;
+	struct shm_params params;
+	int ends[2], log = memfd_create("log", MFD_CLOEXEC), status;
+	char variable[64];
 	pid_t child;
 
 	assert_return_code(pipe(ends), 0);
 	child = fork();
 	if (child == 0) {
 		dup2(ends[1], STDOUT_FILENO);
-		dup2(ends[1], STDERR_FILENO);
-		if (*setting)
-			putenv(strdup(setting));
-		print_params();
-		fflush(stdout);
-		_exit(0);
+		dup2(log, STDERR_FILENO);
+		snprintf(variable, sizeof(variable), "FI_PLX_SHM_%s", name ? name : "");
+		if (name)
+			setenv(variable, value, 1);
+		if (is_started)
+			execl("/proc/self/exe", "params", "write", NULL);
+		_exit(write_params());
 	}
 	close(ends[1]);
-	output = fdopen(ends[0], "r");
-	outcome = read_outcome(output);
-	fclose(output);
+	assert_int_equal(read(ends[0], &params, sizeof(params)), sizeof(params));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	return outcome;
+	memset(log_text, 0, sizeof(log_text));
+	assert_true(pread(log, log_text, sizeof(log_text) - 1, 0) >= 0);
+	close(ends[0]);
+	close(log);
+	return params;
 }
 
-static struct outcome run_with(const char *name, const char *value)
+static void expect_log(const char *part)
 {
-	char setting[256];
-
-	snprintf(setting, sizeof(setting), "FI_PLX_SHM_%s=%s", name, value);
-	return run(setting);
+	if (!strstr(log_text, part))
+		fail_msg("the log '%s' lacks '%s'", log_text, part);
 }
 
-static void expect_log(const struct outcome *outcome, const char *part)
+/* log: in addition to the name of the variable; NULL: nothing is logged. */
+static void expect_of(const char *name, const char *value, const struct shm_params *expected,
+		      const char *log)
 {
-	if (!strstr(outcome->log, part))
-		fail_msg("the log '%s' lacks '%s'", outcome->log, part);
-}
+	struct shm_params params = run(name, value, false);
 
-PLX_TEST(defaults_are_used_without_a_log_message)
-{
-	struct outcome outcome = run("");
-
-	assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
-	assert_int_equal(outcome.params.inline_max, 16384);
-	assert_int_equal(outcome.params.copy_max, 16 << 20);
-	assert_true(outcome.params.cma);
-	assert_false(outcome.params.has_group);
-	assert_string_equal(outcome.log, "");
-}
-
-PLX_TEST(ring_bytes_are_a_number_with_or_without_unit)
-{
-	assert_int_equal(run_with("RING_BYTES", "65536").params.ring_bytes, 65536);
-	assert_int_equal(run_with("RING_BYTES", "512k").params.ring_bytes, 512 << 10);
-	assert_int_equal(run_with("RING_BYTES", "64M").params.ring_bytes, 64 << 20);
-}
-
-PLX_TEST(bad_ring_bytes_are_refused)
-{
-	static const struct {
-		const char *text, *why;
-	} bad[] = {
-		{"", "not a size"},
-		{"100000", "100000 is not a power of two"},
-		{"32k", "out of range; give 64K to 64M"},
-		{"128m", "out of range"},
-		{"-65536", "out of range"},
-		{"+65536", "not a size"},
-		{"64kb", "not a size"},
-		{"k", "not a size"},
-		{"ten", "not a size"},
-		{"18014398509481985024k", "out of range"},
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		struct outcome outcome = run_with("RING_BYTES", bad[i].text);
-
-		assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
-		expect_log(&outcome, "FI_PLX_SHM_RING_BYTES");
-		expect_log(&outcome, bad[i].why);
-		expect_log(&outcome, "; 262144 is used");
+	print_message("%s=%s\n", name ? name : "", value);
+	assert_int_equal(params.ring_bytes, expected->ring_bytes);
+	assert_int_equal(params.inline_max, expected->inline_max);
+	assert_int_equal(params.copy_max, expected->copy_max);
+	assert_int_equal(params.cma, expected->cma);
+	assert_int_equal(params.has_group, expected->has_group);
+	if (expected->has_group)
+		assert_int_equal(params.group, expected->group);
+	if (log) {
+		expect_log(name);
+		expect_log(log);
+	} else {
+		assert_string_equal(log_text, "");
 	}
 }
 
-PLX_TEST(inline_max_may_be_a_quarter_of_the_ring)
+/* The default, except for one member. */
+#define GIVES(member, value) \
+	offsetof(struct shm_params, member), sizeof(((struct shm_params *)0)->member), (value)
+
+PLX_TEST(valid_settings_are_used_without_a_log_message)
 {
-	struct outcome most = run_with("INLINE_MAX", "65472");
-	struct outcome more = run_with("INLINE_MAX", "65473");
+	static const struct {
+		const char *name, *value;
+		size_t offset, bytes;
+		uint64_t expected;
+	} rows[] = {
+		{"RING_BYTES", "512k", GIVES(ring_bytes, 512 << 10)},
+		{"RING_BYTES", "64M", GIVES(ring_bytes, 64 << 20)},
+		/* At least the inject size, at most a quarter of the ring. */
+		{"INLINE_MAX", "65472", GIVES(inline_max, 65472)},
+		{"INLINE_MAX", "4k", GIVES(inline_max, SHM_INJECT_MAX)},
+		{"COPY_MAX", "0", GIVES(copy_max, 0)},
+		{"COPY_MAX", "100000", GIVES(copy_max, 100000)},
+		{"COPY_MAX", "1M", GIVES(copy_max, 1 << 20)},
+		{"COPY_MAX", "0100k", GIVES(copy_max, 100 << 10)},
+		{"CMA", "no", GIVES(cma, false)},
+		{"CMA", "1", GIVES(cma, true)},
+	};
+	struct shm_params expected = defaults;
+	struct group *known = getgrent();
 
-	assert_int_equal(most.params.inline_max, 65472);
-	assert_string_equal(most.log, "");
-	assert_int_equal(more.params.inline_max, 16384);
-	expect_log(&more, "FI_PLX_SHM_INLINE_MAX 65473: out of range; give 4K to 65472; 16384 is "
-			  "used");
-}
-
-PLX_TEST(inline_max_is_at_least_the_inject_size)
-{
-	assert_int_equal(run_with("INLINE_MAX", "4k").params.inline_max, SHM_INJECT_MAX);
-	assert_int_equal(run_with("INLINE_MAX", "4095").params.inline_max, 16384);
-}
-
-PLX_TEST(inline_max_follows_a_small_ring)
-{
-	struct outcome outcome = run_with("RING_BYTES", "64k");
-
-	assert_int_equal(outcome.params.inline_max, 16384 - 64);
-	assert_string_equal(outcome.log, "");
-}
-
-PLX_TEST(copy_max_is_a_number_of_bytes)
-{
-	struct outcome bad = run_with("COPY_MAX", "lots");
-
-	assert_int_equal(run_with("COPY_MAX", "0").params.copy_max, 0);
-	assert_int_equal(run_with("COPY_MAX", "100000").params.copy_max, 100000);
-	assert_int_equal(run_with("COPY_MAX", "1M").params.copy_max, 1 << 20);
-	assert_int_equal(run_with("COPY_MAX", "0100k").params.copy_max, 100 << 10);
-	assert_int_equal(bad.params.copy_max, 16 << 20);
-	expect_log(&bad, "FI_PLX_SHM_COPY_MAX lots: not a size; give bytes, or a unit after the "
-			 "number: 64, 4K, 1M, 2G; 16777216 is used");
-}
-
-PLX_TEST(cma_is_yes_or_no)
-{
-	struct outcome bad = run_with("CMA", "maybe");
-
-	assert_false(run_with("CMA", "no").params.cma);
-	assert_true(run_with("CMA", "1").params.cma);
-	assert_true(bad.params.cma);
-	expect_log(&bad, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
-}
-
-PLX_TEST(group_is_a_number_or_a_name)
-{
-	struct outcome number = run_with("GROUP", "4711");
-	struct group *known;
-	struct outcome name;
-
-	assert_true(number.params.has_group);
-	assert_int_equal(number.params.group, 4711);
-	known = getgrent();
+	expect_of(NULL, "", &defaults, NULL);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		expected = defaults;
+		memcpy((char *)&expected + rows[i].offset, &rows[i].expected, rows[i].bytes);
+		expect_of(rows[i].name, rows[i].value, &expected, NULL);
+	}
+	expected = defaults;
+	expected.ring_bytes = 65536;
+	expected.inline_max = 65536 / 4 - 64; /* it follows a small ring */
+	expect_of("RING_BYTES", "65536", &expected, NULL);
+	expected = defaults;
+	expected.has_group = true;
+	expected.group = 4711;
+	expect_of("GROUP", "4711", &expected, NULL);
 	while (known && known->gr_gid == 0)
 		known = getgrent();
 	if (!known)
-		skip();
-	name = run_with("GROUP", known->gr_name);
-	assert_true(name.params.has_group);
-	assert_int_equal(name.params.group, known->gr_gid);
+		return;
+	expected.group = known->gr_gid;
+	expect_of("GROUP", known->gr_name, &expected, NULL);
 	endgrent();
 }
 
-PLX_TEST(an_unknown_group_admits_no_other_user)
+PLX_TEST(invalid_settings_are_refused_with_the_reason_and_the_default)
 {
-	static const char *const bad[] = {"no-such-group", "", "-1", "4294967295", "12x"};
+	static const struct {
+		const char *name, *value, *log;
+	} rows[] = {
+		{"RING_BYTES", "", "not a size"},
+		{"RING_BYTES", "100000", "100000 is not a power of two"},
+		{"RING_BYTES", "32k", "out of range; give 64K to 64M"},
+		{"RING_BYTES", "128m", "out of range"},
+		{"RING_BYTES", "-65536", "out of range"},
+		{"RING_BYTES", "+65536", "not a size"},
+		{"RING_BYTES", "64kb", "not a size"},
+		{"RING_BYTES", "k", "not a size"},
+		{"RING_BYTES", "ten", "; 262144 is used"},
+		{"RING_BYTES", "18014398509481985024k", "out of range"},
+		{"INLINE_MAX", "65473", "65473: out of range; give 4K to 65472; 16384 is used"},
+		{"INLINE_MAX", "4095", "out of range"},
+		{"COPY_MAX", "lots",
+		 "lots: not a size; give bytes, or a unit after the number: 64, 4K, 1M, 2G; "
+		 "16777216 is used"},
+		{"CMA", "maybe", " is refused, yes is used; give yes or no"},
+		{"GROUP", "no-such-group", "is refused, only the same user may connect"},
+		{"GROUP", "", "is refused, only the same user may connect"},
+		{"GROUP", "-1", "is refused, only the same user may connect"},
+		{"GROUP", "4294967295", "is refused, only the same user may connect"},
+		{"GROUP", "12x", "is refused, only the same user may connect"},
+	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		struct outcome outcome = run_with("GROUP", bad[i]);
-
-		assert_false(outcome.params.has_group);
-		expect_log(&outcome, "is refused, only the same user may connect");
-	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		expect_of(rows[i].name, rows[i].value, &defaults, rows[i].log);
 }
 
 /* The log settings apply even if this is the first call into libfabric. */
 PLX_TEST(the_first_libfabric_call_of_a_process_reads_the_parameters)
 {
-	char line[sizeof(self) + 64];
-	struct outcome outcome;
-	FILE *output;
-
 	skip_if_emulated(); /* it starts itself */
-	snprintf(line, sizeof(line), "FI_PLX_SHM_RING_BYTES=1 '%s' print 2>&1", self);
-	output = popen(line, "r");
-	outcome = read_outcome(output);
-	assert_int_equal(pclose(output), 0);
-	assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
-	expect_log(&outcome, "FI_PLX_SHM_RING_BYTES 1: out of range");
+	assert_int_equal(run("RING_BYTES", "1", true).ring_bytes, SHM_RING_BYTES);
+	expect_log("FI_PLX_SHM_RING_BYTES 1: out of range");
 }
 
 /* libfabric's start takes long: do it once, not in each process. */
@@ -255,12 +182,8 @@ static void start_libfabric(void)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1) {
-		print_params();
-		return 0;
-	}
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		return 1;
+	if (argc > 1)
+		return write_params();
 	start_libfabric();
 	return plx_test_run("shm/params", NULL, NULL);
 }

@@ -91,7 +91,7 @@ TEST(a_waiting_connector_is_refused_when_the_listener_closes)
 
 #define HANDED 300
 
-static struct party worker;
+static struct side worker;
 static _Atomic(struct fi_info *) handed;
 
 static void *accept_handed(void *arg)
@@ -104,7 +104,7 @@ static void *accept_handed(void *arg)
 
 		while (!(info = atomic_exchange(&handed, NULL)))
 			;
-		ep = party_ep(&worker, info);
+		ep = side_ep(&worker, info);
 		fi_freeinfo(info);
 		if (i % 3) {
 			assert_int_equal(fi_accept(ep, NULL, 0), 0);
@@ -121,7 +121,7 @@ TEST(a_request_may_be_accepted_on_another_thread)
 	pthread_t thread;
 
 	set_backlog(2);
-	party_open(&worker, cm_info("127.0.0.1", NULL, FI_SOURCE));
+	side_open(&worker, side_info("127.0.0.1", NULL, FI_SOURCE));
 	assert_int_equal(pthread_create(&thread, NULL, accept_handed, NULL), 0);
 	for (int i = 0; i < HANDED; i++) {
 		struct fid_ep *ep = dial(NULL, 0);
@@ -140,7 +140,7 @@ TEST(a_request_may_be_accepted_on_another_thread)
 		close_ep(ep);
 	}
 	pthread_join(thread, NULL);
-	party_close(&worker);
+	side_close(&worker);
 }
 
 PLX_TEST_MAIN()

@@ -18,6 +18,7 @@ static void write_record(enum record_kind kind, const void *payload, uint32_t le
 	ring_commit(ring, kind, 0, length, bytes);
 }
 
+/* Of a message in parts: its length in the first part, then bytes. */
 static void write_part(enum record_kind kind, uint64_t total, const char *bytes, uint32_t length)
 {
 	uint8_t payload[RECORD_UNIT + 2 * HALF] = {0};
@@ -26,16 +27,6 @@ static void write_part(enum record_kind kind, uint64_t total, const char *bytes,
 	memcpy(payload, &total, sizeof(total));
 	memcpy(payload + header, bytes, length);
 	write_record(kind, payload, header + length);
-}
-
-static void write_first(uint64_t total)
-{
-	write_part(RECORD_FIRST, total, "12345678", HALF);
-}
-
-static void write_next(const char *bytes, uint32_t length)
-{
-	write_part(RECORD_NEXT, 0, bytes, length);
 }
 
 /* And post a receive. */
@@ -51,8 +42,8 @@ static void expect_ended(void)
 {
 	struct fi_cq_data_entry entry;
 
-	expect_cancelled(server.cq, in);
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	expect_cancelled(server.rx_cq, in);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), -FI_EAGAIN);
 	cm_wait(server.eq, FI_SHUTDOWN, &event);
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 }
@@ -78,37 +69,58 @@ TEST(two_parts_make_a_message)
 {
 	struct fi_cq_data_entry entry;
 
-	write_first(2 * HALF);
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	write_part(RECORD_FIRST, 2 * HALF, "12345678", HALF);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), -FI_EAGAIN);
 	expect_told_of_all();
-	write_next("abcdefgh", HALF);
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	write_part(RECORD_NEXT, 0, "abcdefgh", HALF);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), 1);
 	expect_told_of_all();
 	assert_int_equal(entry.len, 2 * HALF);
 	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
 }
 
-TEST(a_message_inside_another_ends_the_connection)
+/* Such records end the connection. */
+TEST(records_where_they_may_not_be_end_the_connection)
 {
-	write_first(2 * HALF);
-	write_record(RECORD_MESSAGE, "abcdefgh", HALF);
-	expect_ended();
-}
+	static const char bytes[2 * HALF] = "12345678abcdefg";
+	const struct record_piece piece = {(uintptr_t)bytes, HALF};
+	static const struct {
+		uint64_t total;        /* of a first part before it; 0: there is none */
+		enum record_kind kind; /* RECORD_FIRST and RECORD_NEXT with a header */
+		uint32_t length;
+		bool is_bare;      /* without a header */
+		uint64_t announce; /* the length in its header; 0: two halves */
+	} rows[] = {
+		/* Inside another message. */
+		{2 * HALF, RECORD_MESSAGE, HALF, true, 0},
+		{4 * HALF, RECORD_FIRST, HALF, false, 0},
+		{2 * HALF, RECORD_READ, sizeof(piece), true, 0},
+		/* Without a message. */
+		{0, RECORD_NEXT, HALF, false, 0},
+		/* More than the total, or nothing. */
+		{2 * HALF, RECORD_NEXT, HALF + 1, false, 0},
+		{2 * HALF, RECORD_NEXT, 0, false, 0},
+		/* Parts that end inside their own headers. */
+		{0, RECORD_FIRST, sizeof(uint64_t) - 1, true, 0},
+		{0, RECORD_FIRST, sizeof(uint64_t), true, 0},
+		{2 * HALF, RECORD_NEXT, HALF, true, 0},
+		/* A message that is too long. */
+		{0, RECORD_FIRST, HALF, false, SHM_MESSAGE_MAX + 1},
+	};
 
-TEST(a_first_part_inside_another_message_ends_the_connection)
-{
-	write_first(4 * HALF);
-	write_first(2 * HALF);
-	expect_ended();
-}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const void *from = rows[i].kind == RECORD_READ ? (const void *)&piece : bytes;
 
-TEST(a_read_request_inside_another_message_ends_the_connection)
-{
-	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
-
-	write_first(2 * HALF);
-	write_record(RECORD_READ, &piece, sizeof(piece));
-	expect_ended();
+		if (rows[i].total)
+			write_part(RECORD_FIRST, rows[i].total, bytes, HALF);
+		if (rows[i].is_bare)
+			write_record(rows[i].kind, from, rows[i].length);
+		else
+			write_part(rows[i].kind, rows[i].announce ? rows[i].announce : 2 * HALF,
+				   bytes, rows[i].length);
+		expect_ended();
+		meet_again();
+	}
 }
 
 /* It was not allowed to. */
@@ -118,12 +130,6 @@ TEST(a_read_request_without_permission_ends_the_connection)
 
 	((struct shm_ep *)two)->may_read = false;
 	write_record(RECORD_READ, &piece, sizeof(piece));
-	expect_ended();
-}
-
-TEST(a_part_without_a_message_ends_the_connection)
-{
-	write_next("abcdefgh", HALF);
 	expect_ended();
 }
 
@@ -141,7 +147,7 @@ static void change_what_is_being_read(enum record_kind kind)
 	ring = &((struct shm_ep *)one)->writer;
 	begin = ring->tail;
 	write_record(RECORD_READ, &piece, sizeof(piece));
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), -FI_EAGAIN);
 	atomic_store(ring_word(&ring->segment, begin), HALF | (uint64_t)kind << 32);
 	expect_ended();
 	part();
@@ -153,34 +159,6 @@ PLX_TEST_WITH(changing_a_record_while_it_is_read_has_no_effect, setup_shm, teard
 	change_what_is_being_read(RECORD_MESSAGE);
 	change_what_is_being_read(RECORD_FIRST);
 	change_what_is_being_read(RECORD_NEXT);
-}
-
-/* More than the total, or nothing. */
-TEST(a_part_of_a_wrong_length_ends_the_connection)
-{
-	write_first(2 * HALF);
-	write_next("abcdefghi", HALF + 1);
-	expect_ended();
-	meet_again();
-	write_first(2 * HALF);
-	write_next("", 0);
-	expect_ended();
-}
-
-/* A part that ends inside its own header. */
-TEST(a_part_without_its_header_ends_the_connection)
-{
-	uint64_t total = 2 * HALF;
-
-	write_record(RECORD_FIRST, &total, sizeof(total) - 1);
-	expect_ended();
-	meet_again();
-	write_record(RECORD_FIRST, &total, sizeof(total));
-	expect_ended();
-	meet_again();
-	write_first(2 * HALF);
-	write_record(RECORD_NEXT, "abcdefgh", HALF);
-	expect_ended();
 }
 
 PLX_TEST_MAIN()

@@ -112,20 +112,24 @@ PLX_TEST(all_pages_are_allocated_if_memory_is_not_overcommitted)
 	segment_takes_all = false;
 }
 
-PLX_TEST(a_segment_without_size_seals_is_refused)
+PLX_TEST(a_segment_without_size_seals_or_of_another_size_is_refused)
 {
-	expect_refused(make_memfd(BYTES, 0), RING);
-	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SHRINK), RING);
-	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_GROW), RING);
-	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SEAL), RING);
-}
+	static const struct {
+		size_t bytes;
+		int seals;
+	} rows[] = {
+		{BYTES, 0},
+		{BYTES, SEALS & ~F_SEAL_SHRINK},
+		{BYTES, SEALS & ~F_SEAL_GROW},
+		{BYTES, SEALS & ~F_SEAL_SEAL},
+		{0, SEALS},
+		{BYTES - 1, SEALS},
+		{BYTES + 1, SEALS},
+		{BYTES + RING, SEALS},
+	};
 
-PLX_TEST(a_segment_of_another_size_than_announced_is_refused)
-{
-	expect_refused(make_memfd(0, SEALS), RING);
-	expect_refused(make_memfd(BYTES - 1, SEALS), RING);
-	expect_refused(make_memfd(BYTES + 1, SEALS), RING);
-	expect_refused(make_memfd(BYTES + RING, SEALS), RING);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		expect_refused(make_memfd(rows[i].bytes, rows[i].seals), RING);
 }
 
 PLX_TEST(a_ring_of_an_invalid_size_is_refused)

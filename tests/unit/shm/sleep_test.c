@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sleeping on a completion queue: which endpoints ask to be called, how, and when they need not ask
  * again. */
-#include "calls.h"
+#include "shm_meet.h"
 
 #define MARK        UINT32_C(0x40) /* an unused request bit, to detect overwriting */
 #define QUIET_POLLS 100000
 
 static char in[16];
 
-static void post(struct fid_ep *ep)
+static void expect_text(struct fid_ep *ep)
 {
 	assert_int_equal(fi_recv(ep, in, sizeof(in), NULL, 0, ep), 0);
 }
@@ -16,13 +16,13 @@ static void post(struct fid_ep *ep)
 static int setup_receiver(void **state)
 {
 	setup_pair(state);
-	post(two);
+	expect_text(two);
 	return 0;
 }
 
 static void go_to_sleep(void)
 {
-	assert_int_equal(trywait(&server), 0);
+	assert_int_equal(trywait(&server, server.rx_cq), 0);
 }
 
 static void sleep_asking_for(uint32_t how)
@@ -33,7 +33,7 @@ static void sleep_asking_for(uint32_t how)
 
 static bool is_server_woken(void)
 {
-	return is_woken(&server.cq->fid, 0);
+	return is_woken(&server.rx_cq->fid, 0);
 }
 
 static void speak(struct fid_ep *ep)
@@ -62,11 +62,11 @@ static void expect_heard(struct fid_ep *ep)
 {
 	struct fi_cq_data_entry entry;
 
-	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, ep);
 	assert_string_equal(in, "hear me");
 	memset(in, 0, sizeof(in));
-	post(ep);
+	expect_text(ep);
 }
 
 /* The poll that sees its bell checks it from the next poll on. */
@@ -100,19 +100,19 @@ PLX_TEST_WITH(a_sender_asleep_in_a_long_message_is_woken, setup_pair, teardown)
 		out[i] = (uint8_t)(i * 31 + i / 251);
 	assert_int_equal(fi_recv(two, long_in, sizeof(long_in), NULL, 0, two), 0);
 	assert_int_equal(fi_send(one, out, sizeof(out), NULL, 0, one), 0);
-	for (int looks = 0; fi_cq_read(client.cq, &entry, 1) == -FI_EAGAIN; looks++) {
+	for (int looks = 0; fi_cq_read(client.rx_cq, &entry, 1) == -FI_EAGAIN; looks++) {
 		assert_true(looks < 1000);
-		if (trywait(&client) == -FI_EAGAIN)
+		if (trywait(&client, client.rx_cq) == -FI_EAGAIN)
 			continue;
 		sleeps++;
-		assert_false(is_woken(&client.cq->fid, 0));
-		received |= fi_cq_read(server.cq, &entry, 1) == 1;
-		assert_true(is_woken(&client.cq->fid, 0));
+		assert_false(is_woken(&client.rx_cq->fid, 0));
+		received |= fi_cq_read(server.rx_cq, &entry, 1) == 1;
+		assert_true(is_woken(&client.rx_cq->fid, 0));
 	}
 	assert_ptr_equal(entry.op_context, one);
 	assert_true(sleeps > sizeof(out) / SEGMENT_RING_BYTES_MIN / 2);
 	for (int i = 0; i < 100 && !received; i++)
-		received = fi_cq_read(server.cq, &entry, 1) == 1;
+		received = fi_cq_read(server.rx_cq, &entry, 1) == 1;
 	assert_true(received);
 	assert_memory_equal(long_in, out, sizeof(out));
 }
@@ -185,7 +185,7 @@ TEST(a_message_read_before_its_byte_does_not_lose_the_next_wake_up)
 TEST(a_message_before_the_request_for_a_call_prevents_sleep)
 {
 	whisper(one);
-	assert_int_equal(trywait(&server), -FI_EAGAIN);
+	assert_int_equal(trywait(&server, server.rx_cq), -FI_EAGAIN);
 	assert_int_equal(wish(two), CALL_NONE);
 	expect_heard(two);
 	sleep_asking_for(CALL_WAKE);
@@ -234,7 +234,7 @@ TEST(waking_through_one_endpoint_keeps_the_others_armed)
 	struct fid_ep *other_a, *other_b;
 
 	make_pair(&other_a, &other_b);
-	post(other_b);
+	expect_text(other_b);
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
 		speak(other_a);
@@ -260,7 +260,7 @@ TEST(all_but_a_few_of_many_endpoints_request_a_bell)
 
 	for (int i = 0; i < MANY; i++) {
 		make_pair(&many_a[i], &many_b[i]);
-		post(many_b[i]);
+		expect_text(many_b[i]);
 	}
 	go_to_sleep();
 	for (int i = 0; i < MANY; i++) {

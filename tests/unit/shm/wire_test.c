@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handshake messages: valid and malicious ones. And who sent them: users without a number, and a
- * process other than the one that connected. */
+/* Handshake messages: valid and malicious ones. */
 #include "count.h"
 #include "shm.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 
 #define RING SEGMENT_RING_BYTES_MIN
 
@@ -35,7 +27,7 @@ static struct segment segment;
 static struct bell *bell;
 static struct wire_half half;
 static struct shm_offer offer;
-static uint8_t data[PROV_CM_DATA_MAX];
+static uint8_t data[PROV_CM_DATA_MAX], good[MESSAGE_BYTES + PROV_CM_DATA_MAX];
 static uint32_t length;
 static enum wire_kind kind;
 static int descriptors, mappings;
@@ -44,7 +36,6 @@ static int setup(void **state)
 {
 	struct sockaddr_in *address = (struct sockaddr_in *)&half.address;
 
-	shm_params.has_group = false;
 	descriptors = count_descriptors();
 	mappings = count_mappings();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -112,26 +103,13 @@ TEST(an_offer_arrives_complete)
 	offer_release(&offer);
 }
 
-TEST(private_data_arrives)
-{
-	static const size_t lengths[] = {1, 255, PROV_CM_DATA_MAX};
-	uint8_t sent[PROV_CM_DATA_MAX];
-
-	for (size_t i = 0; i < sizeof(sent); i++)
-		sent[i] = (uint8_t)(i * 7);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		pass(WIRE_ACCEPT, &half, sent, lengths[i]);
-		offer_release(&offer);
-	}
-	assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, PROV_CM_DATA_MAX + 1),
-			 -FI_EINVAL);
-}
-
 TEST(a_refusal_carries_only_its_data)
 {
 	pass(WIRE_REJECT, NULL, "no", 2);
 	assert_null(offer.segment.control);
 	assert_null(offer.bell);
+	assert_int_equal(wire_send(ends[0], WIRE_REJECT, NULL, good, PROV_CM_DATA_MAX + 1),
+			 -FI_EINVAL);
 }
 
 TEST(an_ipv6_address_arrives)
@@ -169,8 +147,6 @@ TEST(a_full_socket_returns_eagain)
 }
 
 /* Malicious messages ------------------------------------------------------------------------ */
-
-static uint8_t good[MESSAGE_BYTES + PROV_CM_DATA_MAX];
 
 /* A valid message, to be corrupted. */
 static size_t make_good(void)
@@ -230,38 +206,43 @@ TEST(the_unmodified_message_is_valid)
 	offer_release(&offer);
 }
 
-static void spoil(size_t at, uint64_t value, size_t width)
-{
-	size_t bytes = make_good();
-
-	memcpy(good + at, &value, width);
-	send_good_as(bytes, 2);
-	expect(FI_EINVAL);
-}
-
 TEST(an_invalid_field_is_refused)
 {
-	spoil(AT_MAGIC, 0, 4);
-	spoil(AT_VERSION, 0, 2);
-	spoil(AT_VERSION, 1, 2);
-	spoil(AT_VERSION, 3, 2);
-	spoil(AT_KIND, 0, 2);
-	spoil(AT_KIND, 4, 2);
-	spoil(AT_KIND, 0xffff, 2);
-	spoil(AT_DATA_BYTES, 3, 4);
-	spoil(AT_DATA_BYTES, 5, 4);
-	spoil(AT_DATA_BYTES, UINT32_MAX, 4);
-	spoil(AT_RING_BYTES, 0, 4);
-	spoil(AT_RING_BYTES, 2 * RING, 4);
-	spoil(AT_RING_BYTES, RING + 1, 4);
-	spoil(AT_RING_BYTES, UINT32_MAX, 4);
-	spoil(AT_BELL_BIT, BELL_BITS, 4);
-	spoil(AT_BELL_BIT, UINT32_MAX, 4);
-	spoil(AT_ADDRESS_BYTES, 0, 4);
-	spoil(AT_ADDRESS_BYTES, sizeof(struct sockaddr_in6), 4);
-	spoil(AT_ADDRESS_BYTES, UINT32_MAX, 4);
-	spoil(AT_ADDRESS, AF_UNIX, 2);
-	spoil(AT_ADDRESS, AF_INET6, 2);
+	static const struct {
+		size_t at, width;
+		uint64_t value;
+	} rows[] = {
+		{AT_MAGIC, 4, 0},
+		{AT_VERSION, 2, 0},
+		{AT_VERSION, 2, 1},
+		{AT_VERSION, 2, 3},
+		{AT_KIND, 2, 0},
+		{AT_KIND, 2, 4},
+		{AT_KIND, 2, 0xffff},
+		{AT_KIND, 2, WIRE_REJECT}, /* which has no descriptors */
+		{AT_DATA_BYTES, 4, 3},
+		{AT_DATA_BYTES, 4, 5},
+		{AT_DATA_BYTES, 4, UINT32_MAX},
+		{AT_RING_BYTES, 4, 0},
+		{AT_RING_BYTES, 4, 2 * RING},
+		{AT_RING_BYTES, 4, RING + 1},
+		{AT_RING_BYTES, 4, UINT32_MAX},
+		{AT_BELL_BIT, 4, BELL_BITS},
+		{AT_BELL_BIT, 4, UINT32_MAX},
+		{AT_ADDRESS_BYTES, 4, 0},
+		{AT_ADDRESS_BYTES, 4, sizeof(struct sockaddr_in6)},
+		{AT_ADDRESS_BYTES, 4, UINT32_MAX},
+		{AT_ADDRESS, 2, AF_UNIX},
+		{AT_ADDRESS, 2, AF_INET6},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		size_t bytes = make_good();
+
+		memcpy(good + rows[i].at, &rows[i].value, rows[i].width);
+		send_good_as(bytes, 2);
+		expect(FI_EINVAL);
+	}
 }
 
 TEST(a_message_that_is_too_short_is_refused)
@@ -299,15 +280,6 @@ TEST(too_few_or_too_many_descriptors_are_refused)
 		send_good_as(bytes, count);
 		expect(FI_EINVAL);
 	}
-}
-
-TEST(a_refusal_with_descriptors_is_refused)
-{
-	size_t bytes = make_good();
-
-	good[AT_KIND] = WIRE_REJECT;
-	send_good_as(bytes, 2);
-	expect(FI_EINVAL);
 }
 
 /* It looks like the end of the connection. */
@@ -348,215 +320,6 @@ TEST(unread_descriptors_are_closed_with_the_socket)
 	send_good_as(make_good(), 2);
 	close(ends[1]); /* teardown counts */
 	ends[1] = -1;
-}
-
-/* Another user ------------------------------------------------------------------------------ */
-
-static struct sockaddr_un name;
-static socklen_t name_bytes;
-static uint64_t probe = 0x0123456789abcdef; /* at the same address in a child */
-
-static int listen_here(void)
-{
-	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* A free name. */
-	assert_int_equal(bind(listener, (const struct sockaddr *)&name, sizeof(sa_family_t)), 0);
-	name_bytes = sizeof(name);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &name_bytes), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	return listener;
-}
-
-/* In a child. */
-static int connect_there(void)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (connect(fd, (const struct sockaddr *)&name, name_bytes))
-		_exit(1);
-	return fd;
-}
-
-/* Never returns: a process of another user that sends a valid message. */
-static void be_stranger(gid_t group)
-{
-	if (setgroups(1, &group) || setgid(65534) || setuid(65534) ||
-	    wire_send(connect_there(), WIRE_CONNECT, &half, NULL, 0))
-		_exit(1);
-	pause();
-	_exit(1);
-}
-
-/* The result of wire_receive for a message from another user's process. */
-static int hear_stranger(gid_t group)
-{
-	int listener = listen_here(), fd, rc;
-	pid_t stranger;
-
-	stranger = fork();
-	if (stranger == 0)
-		be_stranger(group);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert_true(fd >= 0);
-	do {
-		rc = wire_receive(fd, &kind, &offer, data, &length);
-	} while (rc == -FI_EAGAIN);
-	kill(stranger, SIGKILL);
-	waitpid(stranger, NULL, 0);
-	close(fd);
-	close(listener);
-	return rc;
-}
-
-TEST(another_user_is_refused)
-{
-	if (geteuid() != 0)
-		skip();
-	assert_int_equal(hear_stranger(4242), -FI_EACCES);
-	shm_params.has_group = true;
-	shm_params.group = 4243;
-	assert_int_equal(hear_stranger(4242), -FI_EACCES);
-}
-
-TEST(a_member_of_the_group_is_admitted)
-{
-	skip_if_emulated();
-	if (geteuid() != 0)
-		skip();
-	shm_params.has_group = true;
-	shm_params.group = 4242;
-	assert_int_equal(hear_stranger(4242), 0);
-	offer_release(&offer);
-	shm_params.group = 65534; /* its primary one */
-	assert_int_equal(hear_stranger(4242), 0);
-	offer_release(&offer);
-}
-
-/* Users without a number ----------------------------------------------------------------------- */
-
-/* In a user namespace without mapped users, this process and another user look alike: 65534. */
-static int judge_in_namespace(int listener)
-{
-	struct shm_peer peer;
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd < 0 || unshare(CLONE_NEWUSER))
-		return 77;
-	return peer_identify(fd, &peer) ? 1 : 0;
-}
-
-PLX_TEST(an_unmapped_user_is_not_taken_for_this_user)
-{
-	int listener = listen_here(), status;
-	pid_t stranger, judge;
-
-	if (geteuid() != 0) {
-		close(listener);
-		skip();
-	}
-	stranger = fork();
-	if (stranger == 0) {
-		if (setuid(4242))
-			_exit(1);
-		connect_there();
-		pause();
-	}
-	judge = fork();
-	if (judge == 0)
-		_exit(judge_in_namespace(listener));
-	assert_int_equal(waitpid(judge, &status, 0), judge);
-	kill(stranger, SIGKILL);
-	waitpid(stranger, NULL, 0);
-	close(listener);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
-		skip(); /* no user namespaces here */
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-/* A held process ------------------------------------------------------------------------------- */
-
-static struct shm_peer peer;
-
-/* A child that connects and stays, or leaves the socket to its own child. Returns the
- * connection. */
-static int meet_child(int listener, pid_t *child_out, int go[2])
-{
-	char byte;
-	int fd;
-
-	assert_int_equal(pipe(go), 0);
-	*child_out = fork();
-	if (*child_out == 0) {
-		connect_there();
-		read(go[0], &byte, 1);
-		if (_Fork() == 0) { /* without plx_test.h's handler: it outlives its parent */
-			prctl(PR_SET_PDEATHSIG, 0);
-			close(go[1]);
-			read(go[0], &byte, 1); /* until the test ends */
-		}
-		_exit(0);
-	}
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_true(peer_identify(fd, &peer));
-	assert_int_equal(peer.pid, *child_out);
-	assert_true(peer.same_user);
-	peer.probe_address = (uintptr_t)&probe;
-	peer.probe_value = probe;
-	return fd;
-}
-
-PLX_TEST(a_held_process_is_not_confused_with_a_child_that_has_its_socket)
-{
-	int listener = listen_here(), go[2], fd, pidfd;
-	struct pollfd hung_up = {.events = POLLRDHUP};
-	pid_t child;
-
-	skip_if_emulated();
-	shm_params.cma = true;
-	fd = meet_child(listener, &child, go);
-	assert_true(peer_can_be_read(&peer));
-	pidfd = peer_hold(fd, &peer);
-	assert_true(pidfd >= 0);
-	assert_true(peer_is_running(pidfd));
-
-	/* It ends, and its child has the socket, the memory and the probe. */
-	assert_int_equal(write(go[1], "x", 1), 1);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	hung_up.fd = fd;
-	assert_int_equal(poll(&hung_up, 1, 0), 0);
-	assert_false(peer_is_running(pidfd));
-	assert_true(peer_hold(fd, &peer) < 0);
-	close(pidfd);
-	close(go[0]);
-	close(go[1]);
-	close(fd);
-	close(listener);
-}
-
-/* Another process of this user has the pid by now: its memory lacks the probe. */
-PLX_TEST(a_process_without_the_probe_is_not_held)
-{
-	int listener = listen_here(), go[2], fd, before;
-	pid_t child;
-
-	skip_if_emulated();
-	shm_params.cma = true;
-	fd = meet_child(listener, &child, go);
-	before = count_descriptors();
-	peer.probe_value ^= 1;
-	assert_true(peer_hold(fd, &peer) < 0);
-	assert_int_equal(count_descriptors(), before);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	close(go[0]);
-	close(go[1]);
-	close(fd);
-	close(listener);
 }
 
 PLX_TEST_MAIN()

@@ -88,10 +88,10 @@ SERVICE_TEST(an_unknown_key_reaches_no_memory)
 
 SERVICE_TEST(memory_is_accessed_only_as_its_registration_allows)
 {
-	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 8));
-	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 0));
-	assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, 8));
-	assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, 0));
+	for (uint32_t length = 0; length <= 8; length += 8) {
+		assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, length));
+		assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, length));
+	}
 	assert_untouched();
 }
 
@@ -278,13 +278,12 @@ SERVICE_TEST(an_unanswered_read_fails_with_its_connection)
 
 /* More than is read ---------------------------------------------------------------------------- */
 
-#define READ_BYTES 1000 /* an answer that is copied */
-#define READS      4000
+#define READ_BYTES 1000  /* an answer that is copied */
 #define SEND_BYTES 65536 /* of the service's sockets, so that they fill up quickly */
 
 static bool may_sleep(void)
 {
-	struct fid *fid = &service.server.cq->fid;
+	struct fid *fid = &service.server.rx_cq->fid;
 
 	return fi_trywait(service.server.fabric, &fid, 1) == 0;
 }
@@ -332,18 +331,6 @@ static int teardown_small(void **state)
 }
 
 #define SMALL(name) PLX_TEST_WITH(name, setup_small, teardown_small)
-
-/* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
- * addition. */
-SMALL(a_peer_that_requests_too_many_reads_is_disconnected)
-{
-	int fd = service_visit();
-
-	send_reads(fd, READS);
-	service_expect_calm();
-	service_expect_echo();
-	close(fd);
-}
 
 SMALL(answers_to_a_slow_reader_all_arrive)
 {

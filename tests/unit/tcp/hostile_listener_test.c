@@ -3,7 +3,7 @@
  * reason, and the rest of the process continues. */
 #include "tcp_service.h"
 
-static struct party dialer;
+static struct side dialer;
 static int listener;
 static struct sockaddr_storage address; /* of the listener */
 static uint8_t receive_buf[64];
@@ -24,7 +24,7 @@ static void open_listener(void)
 static int setup(void **state)
 {
 	service_setup(state);
-	party_open(&dialer, service_info("1", 0));
+	side_open(&dialer, service_info("1", 0));
 	open_listener();
 	return 0;
 }
@@ -32,7 +32,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	close(listener);
-	party_close(&dialer);
+	side_close(&dialer);
 	return service_teardown(state);
 }
 
@@ -60,8 +60,8 @@ static ssize_t read_event(uint32_t *number_out)
 	struct fi_cq_data_entry completion;
 	struct fi_cq_err_entry error = {0};
 
-	if (fi_cq_read(dialer.cq, &completion, 1) == -FI_EAVAIL)
-		fi_cq_readerr(dialer.cq, &error, 0);
+	if (fi_cq_read(dialer.rx_cq, &completion, 1) == -FI_EAVAIL)
+		fi_cq_readerr(dialer.rx_cq, &error, 0);
 	return fi_eq_read(dialer.eq, number_out, &event, sizeof(event), 0);
 }
 
@@ -182,23 +182,6 @@ TEST(a_request_instead_of_an_answer_counts_as_a_refusal)
 }
 
 /* Refusals ------------------------------------------------------------------------------------- */
-
-TEST(a_refusal_carries_its_data)
-{
-	static const size_t lengths[] = {0, 1, 255, PROV_CM_DATA_MAX};
-	uint8_t data[PROV_CM_DATA_MAX];
-
-	for (size_t i = 0; i < sizeof(data); i++)
-		data[i] = (uint8_t)(i * 3);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		struct raw_bytes bytes = {0};
-
-		raw_add_hello(&bytes, WIRE_REJECT, data, lengths[i]);
-		raw_add(&bytes, "more", 4); /* which is ignored */
-		expect_failure(answer(bytes.bytes, bytes.length, false), FI_ECONNREFUSED, data,
-			       lengths[i]);
-	}
-}
 
 /* A listener without room answers before it has read anything. */
 TEST(a_refusal_may_arrive_before_the_request_leaves)
@@ -322,7 +305,7 @@ TEST(frames_right_after_the_answer_are_received)
 	raw_send(fd, bytes.bytes, bytes.length);
 	service_until(fi_eq_read(dialer.eq, &number, &entry, sizeof(entry), 0) == sizeof(entry));
 	assert_int_equal(number, FI_CONNECTED);
-	service_until(fi_cq_read(dialer.cq, &completion, 1) == 1);
+	service_until(fi_cq_read(dialer.rx_cq, &completion, 1) == 1);
 	assert_int_equal(completion.len, 7);
 	assert_memory_equal(receive_buf, "at once", 7);
 	close_ep(ep);
@@ -339,7 +322,7 @@ TEST(garbage_right_after_the_answer_ends_the_connection)
 	raw_send(fd, bytes.bytes, bytes.length);
 	assert_true(was_connected(ep));
 	assert_true(raw_has_ended(fd));
-	assert_int_equal(party_breaches(&dialer, TCP_BREACH_FRAME), 1);
+	assert_int_equal(side_breaches(&dialer, TCP_BREACH_FRAME), 1);
 	close(fd);
 	service_expect_echo();
 }

@@ -144,34 +144,30 @@ TEST(a_session_ends_wherever_the_peer_closes)
 	assert_int_equal(service_refused(), service_left());
 }
 
-TEST(a_session_may_arrive_in_two_parts_cut_anywhere)
-{
-	for (size_t length = 1; length < session.all.length; length++) {
-		int fd = raw_connect(&service.address);
-
-		memset(service.writable, 0, sizeof(service.writable));
-		raw_send(fd, session.all.bytes, length);
-		for (int i = 0; i < 40; i++)
-			service_turn();
-		raw_send(fd, session.all.bytes + length, session.all.length - length);
-		session_expect_answer(fd);
-		close(fd);
-		service_until(service.visitor_count == 1);
-	}
-	service_expect_calm();
-}
-
-TEST(a_session_may_arrive_byte_by_byte)
+/* first: bytes of the first part; then of each. */
+static void arrive_in_parts(size_t first, size_t then)
 {
 	int fd = raw_connect(&service.address);
+	size_t part = first;
 
-	for (size_t i = 0; i < session.all.length; i++) {
-		raw_send(fd, session.all.bytes + i, 1);
+	memset(service.writable, 0, sizeof(service.writable));
+	for (size_t at = 0; at < session.all.length; at += part, part = then) {
+		part = part < session.all.length - at ? part : session.all.length - at;
+		raw_send(fd, session.all.bytes + at, part);
 		for (int turn = 0; turn < 20; turn++)
 			service_turn();
 	}
 	session_expect_answer(fd);
-	service_leave(fd);
+	close(fd);
+	service_until(service.visitor_count == 1);
+}
+
+TEST(a_session_may_arrive_in_parts)
+{
+	for (size_t first = 1; first < session.all.length; first++)
+		arrive_in_parts(first, session.all.length);
+	arrive_in_parts(1, 1);
+	service_expect_calm();
 }
 
 /* The byte's offset determines the error. */
@@ -200,30 +196,28 @@ TEST(any_flipped_bit_of_a_session_does_no_harm)
 
 /* Fields -------------------------------------------------------------------------------------- */
 
-TEST(a_hello_of_another_kind_counts_as_another_protocol)
+/* Private data has at most 256 bytes. */
+TEST(an_invalid_hello_counts_as_another_protocol)
 {
-	static const uint8_t kinds[] = {0, WIRE_ACCEPT, WIRE_REJECT, WIRE_REJECT + 1, 127, 255};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
-		session.all.bytes[9] = kinds[i];
-		visit(session.all.bytes, session.all.length, LEAVES_CLOSED);
-		assert_int_equal(service.pep->base.ended[PLX_ADMIT_STRANGER], i + 1);
-	}
-	service_expect_calm();
-}
-
-TEST(private_data_is_at_most_256_bytes)
-{
+	static const struct {
+		size_t at, width;
+		uint16_t value;
+	} rows[] = {
+		{9, 1, 0},       {9, 1, WIRE_ACCEPT}, {9, 1, WIRE_REJECT}, {9, 1, WIRE_REJECT + 1},
+		{9, 1, 127},     {9, 1, 255},         {10, 2, 257},        {10, 2, 0x7fff},
+		{10, 2, 0x8000}, {10, 2, 0xffff},
+	};
 	uint8_t data[WIRE_HELLO_MOST] = {0};
 	struct raw_bytes bytes = {0};
-	uint16_t lengths[] = {257, 0x7fff, 0x8000, 0xffff};
 
 	raw_add_hello(&bytes, WIRE_CONNECT, data, PROV_CM_DATA_MAX);
 	visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
 	assert_int_equal(service_refused(), 0);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		memcpy(bytes.bytes + 10, &lengths[i], 2);
-		visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct raw_bytes spoilt = bytes;
+
+		memcpy(spoilt.bytes + rows[i].at, &rows[i].value, rows[i].width);
+		visit(spoilt.bytes, spoilt.length, LEAVES_CLOSED);
 		assert_int_equal(service.pep->base.ended[PLX_ADMIT_STRANGER], i + 1);
 	}
 	service_expect_calm();
@@ -247,38 +241,6 @@ TEST(invalid_headers_end_the_connection)
 	assert_true(is_header_refused(UINT64_MAX));
 	assert_false(is_header_refused(wire_word(WIRE_MESSAGE, 0, 0)));
 	assert_int_equal(service_refused(), 0);
-}
-
-/* Nothing is allocated for an announced length, and bytes that do not fit are dropped. */
-TEST(a_message_never_writes_past_its_receive)
-{
-	static const uint32_t lengths[] = {SERVICE_BUF_BYTES - 1, SERVICE_BUF_BYTES,
-					   SERVICE_BUF_BYTES + 1, 4096, 70000};
-	static uint8_t payload[70000];
-
-	memset(payload, 0x5a, sizeof(payload));
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = lengths[i]};
-		uint8_t *bytes = malloc(WIRE_FRAME_MOST + lengths[i]);
-		uint32_t header = wire_write(bytes, &frame);
-
-		memcpy(bytes + header, payload, lengths[i]);
-		assert_false(service_ends(bytes, header + lengths[i]));
-		free(bytes);
-	}
-}
-
-TEST(an_endless_message_does_not_block_other_connections)
-{
-	struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = WIRE_LENGTH_MAX};
-	struct raw_bytes bytes = {0};
-
-	raw_add_hello(&bytes, WIRE_CONNECT, NULL, 0);
-	raw_add_frame(&bytes, &frame, "begun", 5);
-	visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
-	visit(bytes.bytes, bytes.length, LEAVES_HALF_CLOSED);
-	visit(bytes.bytes, bytes.length, LEAVES_RESET);
-	service_expect_calm();
 }
 
 /* Any bytes ----------------------------------------------------------------------------------- */

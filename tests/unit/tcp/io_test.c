@@ -239,13 +239,12 @@ static void begin_session(void)
 }
 
 /* Until all of them are in flight, or the connection ended. */
-static void start_all(uint64_t begin_ns)
+static void start_all(void)
 {
 	for (unsigned i = 0; i < operation_count; i++) {
 		ssize_t rc;
 
-		while ((rc = start(i)) == -FI_EAGAIN && !is_late(begin_ns))
-			step();
+		until((rc = start(i)) != -FI_EAGAIN, step());
 		if (rc == -FI_ENOTCONN)
 			return;
 		assert_int_equal(rc, 0);
@@ -255,15 +254,13 @@ static void start_all(uint64_t begin_ns)
 
 static void run_session(void)
 {
-	uint64_t begin_ns = queue_now_ns();
 	unsigned writes = 0;
 
 	begin_session();
-	start_all(begin_ns);
+	start_all();
 	for (unsigned i = 0; i < operation_count; i++)
 		writes += operations[i].kind == WRITE_DATA;
-	while ((!is_complete() || written < writes) && !is_late(begin_ns))
-		step();
+	until(is_complete() && written >= writes, step());
 	for (int i = 0; i < 3; i++)
 		step();
 	check_once();
@@ -414,15 +411,12 @@ static void end_session(struct side *failed)
 {
 	struct side *other = failed == a ? b : a;
 	unsigned *ends = failed == a ? &ends_a : &ends_b;
-	uint64_t begin_ns = queue_now_ns();
 
-	while (!*ends && !is_late(begin_ns))
-		step();
+	until(*ends, step());
 	assert_int_equal(*ends, 1);
 	set_fault((struct fault){0});
 	side_close_ep(failed);
-	while (!(ends_a && ends_b && is_complete()) && !is_late(begin_ns))
-		step();
+	until(ends_a && ends_b && is_complete(), step());
 	for (int i = 0; i < 3; i++)
 		step();
 	check_once();
@@ -442,10 +436,8 @@ static void each_call_may_break_the_connection_with(int err)
 		do {
 			set_failing_call(side, ++at_call, err);
 			begin_session();
-			start_all(queue_now_ns());
-			for (uint64_t begin_ns = queue_now_ns();
-			     !is_complete() && !faulty.fired && !is_late(begin_ns);)
-				step();
+			start_all();
+			until(is_complete() || faulty.fired, step());
 			fired = faulty.fired;
 			if (fired) {
 				end_session(fault.end);

@@ -135,7 +135,6 @@ TEST(two_sides_with_full_sockets_answer_each_others_reads, setup)
 {
 	static uint8_t in_a[1000], in_b[1000], from_b[1000], from_a[1000];
 	unsigned reads_left = 2;
-	uint64_t begin_ns = queue_now_ns();
 
 	assert_fi_works(fi_read(a->ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b),
 				CONTEXT(1)));
@@ -143,7 +142,7 @@ TEST(two_sides_with_full_sockets_answer_each_others_reads, setup)
 				CONTEXT(1)));
 	fill(a);
 	fill(b);
-	while (reads_left && !is_late(begin_ns)) {
+	while (reads_left) {
 		struct fi_cq_data_entry entry;
 
 		while (fi_recv(a->ep, in_a, sizeof(in_a), NULL, 0, NULL) == 0)
@@ -153,7 +152,6 @@ TEST(two_sides_with_full_sockets_answer_each_others_reads, setup)
 		reads_left -= fi_cq_read(a->rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
 		reads_left -= fi_cq_read(b->rx_cq, &entry, 1) == 1 && entry.flags & FI_READ;
 	}
-	assert_int_equal(reads_left, 0);
 	assert_memory_equal(from_b, memory_b, sizeof(from_b));
 }
 
@@ -192,7 +190,7 @@ static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 		assert_fi_works(fi_write(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)));
 	else
 		assert_int_equal(fi_read(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
-	read_until(b->rx_cq, tcp_of(b)->into || tcp_of(b)->answers);
+	until(tcp_of(b)->into || tcp_of(b)->answers, fi_cq_read(b->rx_cq, NULL, 0));
 	assert_int_equal(fi_close(&mr->fid), 0);
 	free(lent);
 	cm_wait(b->eq, FI_SHUTDOWN, &event);
@@ -221,14 +219,6 @@ static int read_of_a(void)
 	return end_complete(a->tx_cq).err;
 }
 
-static struct fid_ep *another_endpoint(void)
-{
-	struct fid_ep *ep;
-
-	assert_fi_works(fi_endpoint(b->domain, b->info, &ep, NULL));
-	return ep;
-}
-
 TEST(a_bound_registration_is_reached_through_its_endpoint, setup)
 {
 	assert_fi_works(fi_mr_bind(mr_b, &b->ep->fid, 0));
@@ -236,23 +226,22 @@ TEST(a_bound_registration_is_reached_through_its_endpoint, setup)
 	assert_int_equal(read_of_a(), 0);
 }
 
+/* Nor if that is closed: a new endpoint may have its address. */
 TEST(a_registration_bound_to_another_endpoint_is_not_reached, setup)
 {
-	struct fid_ep *other = another_endpoint();
+	for (int closes = 0; closes < 2; closes++) {
+		struct fid_ep *other;
 
-	assert_fi_works(fi_mr_bind(mr_b, &other->fid, 0));
-	assert_int_equal(read_of_a(), FI_ECANCELED);
-	assert_int_equal(fi_close(&other->fid), 0);
-}
-
-/* A new endpoint may have its address. */
-TEST(a_registration_whose_endpoint_is_closed_is_not_reached, setup)
-{
-	struct fid_ep *other = another_endpoint();
-
-	assert_fi_works(fi_mr_bind(mr_b, &other->fid, 0));
-	assert_int_equal(fi_close(&other->fid), 0);
-	assert_int_equal(read_of_a(), FI_ECANCELED);
+		assert_fi_works(fi_endpoint(b->domain, b->info, &other, NULL));
+		assert_fi_works(fi_mr_bind(mr_b, &other->fid, 0));
+		if (closes)
+			assert_int_equal(fi_close(&other->fid), 0);
+		assert_int_equal(read_of_a(), FI_ECANCELED);
+		if (!closes)
+			assert_int_equal(fi_close(&other->fid), 0);
+		teardown(NULL);
+		setup(NULL);
+	}
 }
 
 /* As fi_getinfo reported. */
@@ -276,21 +265,6 @@ TEST(limits_of_one_sided_access_are_enforced, setup)
 }
 
 /* Closing ------------------------------------------------------------------------------------ */
-
-TEST(a_disconnect_is_an_event_and_earlier_messages_are_received, setup)
-{
-	union cm_event event;
-	char got[8] = "";
-
-	assert_int_equal(fi_recv(a->ep, got, sizeof(got), NULL, 0, CONTEXT(1)), 0);
-	assert_int_equal(fi_inject(b->ep, "last", 5, 0), 0);
-	side_close_ep(b);
-	cm_wait(a->eq, FI_SHUTDOWN, &event);
-	assert_ptr_equal(event.cm.fid, &a->ep->fid);
-	expect_received(a, 1, 5);
-	assert_string_equal(got, "last");
-	assert_false(is_woken(&a->eq->fid, 0));
-}
 
 /* A thread waiting for events is not woken repeatedly while it lacks a receive. */
 TEST(a_disconnect_waits_for_receives_and_wakes_once, setup)

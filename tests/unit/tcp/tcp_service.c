@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tcp_service.h"
 
-#include <malloc.h>
-
 #define MEMORY_SLACK (256u << 10) /* memory that malloc(3) keeps per thread counts as in use */
 
 struct service service;
@@ -10,16 +8,9 @@ struct service service;
 static int descriptors;
 static size_t memory_bytes;
 
-static size_t heap_bytes(void)
-{
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
-
 /* The server ----------------------------------------------------------------------------------- */
 
-static void post(struct service_receive *receive)
+static void post_receive(struct service_receive *receive)
 {
 	struct visitor *visitor = receive->visitor;
 
@@ -40,7 +31,7 @@ static void accept_request(struct fi_info *info)
 	for (int i = 0; i < SERVICE_RECEIVES; i++) {
 		visitor->receives[i].visitor = visitor;
 		if (!service.posts_none)
-			post(&visitor->receives[i]);
+			post_receive(&visitor->receives[i]);
 	}
 	service.accepted++;
 	service.visitor_count++;
@@ -64,11 +55,11 @@ static void read_server_cq(void)
 	struct fi_cq_data_entry entry;
 	ssize_t got;
 
-	while ((got = fi_cq_read(service.server.cq, &entry, 1)) != -FI_EAGAIN) {
+	while ((got = fi_cq_read(service.server.rx_cq, &entry, 1)) != -FI_EAGAIN) {
 		struct service_receive *receive = entry.op_context;
 
 		if (got == -FI_EAVAIL) {
-			skip_error(service.server.cq);
+			skip_error(service.server.rx_cq);
 			continue;
 		}
 		assert_int_equal(got, 1);
@@ -76,7 +67,7 @@ static void read_server_cq(void)
 			continue;
 		service.messages++;
 		(void)fi_inject(receive->visitor->ep, receive->buf, entry.len, FI_ADDR_UNSPEC);
-		post(receive);
+		post_receive(receive);
 	}
 }
 
@@ -113,7 +104,7 @@ static void read_client(void)
 {
 	struct fi_cq_data_entry entry;
 
-	if (fi_cq_read(service.client.cq, &entry, 1) != 1)
+	if (fi_cq_read(service.client.rx_cq, &entry, 1) != 1)
 		return;
 	assert_true(entry.flags & FI_RECV);
 	assert_int_equal(entry.len, sizeof(service.echo_buf));
@@ -175,14 +166,14 @@ uint64_t service_refused(void)
 	return count;
 }
 
-uint64_t party_breaches(const struct party *party, enum tcp_breach breach)
+uint64_t side_breaches(const struct side *side, enum tcp_breach breach)
 {
-	return ((struct tcp_domain *)party->domain)->breaches[breach];
+	return ((struct tcp_domain *)side->domain)->breaches[breach];
 }
 
 uint64_t service_breaches(enum tcp_breach breach)
 {
-	return party_breaches(&service.server, breach);
+	return side_breaches(&service.server, breach);
 }
 
 void service_expect_breach(enum tcp_breach breach, uint64_t count)
@@ -251,12 +242,12 @@ static struct fid_mr *grant(uint8_t *bytes, uint64_t access, uint64_t key)
 
 static void open_service(void)
 {
-	party_open(&service.server, service_info(NULL, FI_SOURCE));
-	party_open(&service.client, service_info("1", 0));
-	service.fid = party_pep(&service.server);
+	side_open(&service.server, service_info(NULL, FI_SOURCE));
+	side_open(&service.client, service_info("1", 0));
+	service.fid = side_pep(&service.server);
 	service.pep = (struct tcp_pep *)service.fid;
 	assert_int_equal(fi_listen(service.fid), 0);
-	service.address = cm_name(&service.fid->fid);
+	service.address = name_of(&service.fid->fid);
 	service.readable_mr = grant(service.readable, FI_REMOTE_READ, SERVICE_READABLE);
 	service.writable_mr = grant(service.writable, FI_REMOTE_WRITE, SERVICE_WRITABLE);
 	connect_honest();
@@ -272,15 +263,15 @@ static void close_service(void)
 		assert_int_equal(fi_close(&service.readable_mr->fid), 0);
 	if (service.writable_mr)
 		assert_int_equal(fi_close(&service.writable_mr->fid), 0);
-	party_close(&service.client);
-	party_close(&service.server);
+	side_close(&service.client);
+	side_close(&service.server);
 }
 
 int service_setup(void **state)
 {
 	memset(&service, 0, sizeof(service));
 	fi_freeinfo(service_info("1", 0)); /* libfabric's start */
-	memory_bytes = heap_bytes();
+	memory_bytes = count_heap_bytes();
 	descriptors = count_descriptors();
 	open_service();
 	for (int i = 0; i < SERVICE_MR_BYTES; i++)
@@ -292,6 +283,6 @@ int service_teardown(void **state)
 {
 	close_service();
 	assert_int_equal(count_descriptors(), descriptors);
-	assert_true(heap_bytes() <= memory_bytes + MEMORY_SLACK);
+	assert_true(count_heap_bytes() <= memory_bytes + MEMORY_SLACK);
 	return 0;
 }

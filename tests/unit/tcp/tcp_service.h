@@ -6,7 +6,8 @@
 
 #define TESTED tcp_kind
 
-#include "prov/cm.h"
+#include "count.h"
+#include "prov/pair.h"
 #include "tcp.h"
 
 #include <arpa/inet.h>
@@ -132,7 +133,7 @@ struct visitor {
 };
 
 struct service {
-	struct party server, client;
+	struct side server, client;
 	struct fid_pep *fid;
 	struct tcp_pep *pep; /* the same */
 	struct sockaddr_storage address;
@@ -164,7 +165,7 @@ void service_close_visitor(void);
 uint64_t service_refused(void); /* of all causes */
 /* Connections that the service, or another party, closed for that breach. */
 uint64_t service_breaches(enum tcp_breach breach);
-uint64_t party_breaches(const struct party *party, enum tcp_breach breach);
+uint64_t side_breaches(const struct side *side, enum tcp_breach breach);
 /* Wait until that many connections have ended, all for that breach. */
 void service_expect_breach(enum tcp_breach breach, uint64_t count);
 
@@ -190,13 +191,13 @@ bool service_ends(const void *bytes, size_t length);
 
 static inline struct fi_info *service_info(const char *port, uint64_t flags)
 {
-	return cm_info_of_size("127.0.0.1", port, flags, 0);
+	return pair_info("127.0.0.1", port, flags, &(struct pair_attr){0});
 }
 
 /* An enabled endpoint. */
-static inline struct fid_ep *service_ep(struct party *party, struct fi_info *info, void *context)
+static inline struct fid_ep *service_ep(struct side *side, struct fi_info *info, void *context)
 {
-	struct fid_ep *ep = party_ep(party, info);
+	struct fid_ep *ep = side_ep(side, info);
 
 	ep->fid.context = context;
 	assert_int_equal(fi_enable(ep), 0);

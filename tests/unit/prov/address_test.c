@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses: which fi_getinfo answers with, those of a connection request, which are of this host,
+ * and free ports. */
+#include "questions.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+
+#define LAYERED (UINT64_C(1) << 59)
+
+/* Addresses ---------------------------------------------------------------------------------- */
+
+/* "127.0.0.1:7000" */
+static void *make_address(const char *text, size_t *length_out)
+{
+	struct sockaddr_in *four = calloc(1, sizeof(*four));
+	char host[INET_ADDRSTRLEN];
+
+	assert_int_equal(sscanf(text, "%15[0-9.]:%hu", host, &four->sin_port), 2);
+	four->sin_family = AF_INET;
+	inet_pton(AF_INET, host, &four->sin_addr);
+	four->sin_port = htons(four->sin_port);
+	*length_out = sizeof(*four);
+	return four;
+}
+
+/* text: NULL: none. */
+static void expect_address(const void *address, size_t length, const char *text)
+{
+	char found[ADDRESS_TEXT_BYTES];
+
+	if (!text) {
+		assert_null(address);
+		return;
+	}
+	assert_non_null(address);
+	assert_int_equal(length, address_bytes(address));
+	assert_string_equal(address_format(address, found, sizeof(found)), text);
+}
+
+static void expect_addresses(const struct fi_info *info, const char *source, const char *dest,
+			     uint32_t format)
+{
+	assert_null(info->next);
+	expect_address(info->src_addr, info->src_addrlen, source);
+	expect_address(info->dest_addr, info->dest_addrlen, dest);
+	assert_int_equal(info->addr_format, format);
+}
+
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	return prov_address_is_local(tested->libfabric, (struct sockaddr *)&loopback);
+}
+
+/* A connector's source is, without a hint, the destination's address. */
+TEST(addresses_are_those_of_node_and_service_or_else_of_hints)
+{
+	static const struct {
+		const char *node, *service;
+		uint64_t flags;
+		uint32_t format; /* of hints; so are the next two */
+		const char *wanted_source, *wanted_dest;
+		const char *source, *dest; /* of the answer */
+		uint32_t found_format;
+	} rows[] = {
+		{NULL, NULL, 0, 0, NULL, NULL, "0.0.0.0:0", NULL, FI_SOCKADDR_IN},
+		{NULL, NULL, 0, FI_SOCKADDR, NULL, NULL, "0.0.0.0:0", NULL, FI_SOCKADDR},
+		{"127.0.0.1", "7000", FI_SOURCE, 0, NULL, NULL, "127.0.0.1:7000", NULL,
+		 FI_SOCKADDR_IN},
+		{"127.0.0.1", NULL, FI_SOURCE, 0, NULL, NULL, "127.0.0.1:0", NULL, FI_SOCKADDR_IN},
+		{NULL, "7000", FI_SOURCE, FI_SOCKADDR_IN, NULL, NULL, "0.0.0.0:7000", NULL,
+		 FI_SOCKADDR_IN},
+		{"127.0.0.1", "7000", 0, 0, NULL, NULL, "127.0.0.1:0", "127.0.0.1:7000",
+		 FI_SOCKADDR_IN},
+		{NULL, NULL, 0, 0, "127.0.0.2:1234", "127.0.0.1:7000", "127.0.0.2:1234",
+		 "127.0.0.1:7000", FI_SOCKADDR_IN},
+		{"127.0.0.3", "80", 0, 0, "127.0.0.2:1234", "127.0.0.1:7000", "127.0.0.2:1234",
+		 "127.0.0.3:80", FI_SOCKADDR_IN},
+		{"127.0.0.3", "80", FI_SOURCE, 0, "127.0.0.2:1234", "127.0.0.1:7000",
+		 "127.0.0.3:80", "127.0.0.1:7000", FI_SOCKADDR_IN},
+		{"::1", "7000", 0, 0, NULL, NULL, "[::1]:0", "[::1]:7000", FI_SOCKADDR_IN6},
+		{NULL, NULL, 0, FI_SOCKADDR_IN6, NULL, NULL, "[::]:0", NULL, FI_SOCKADDR_IN6},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct fi_info *wanted = fi_allocinfo();
+
+		wanted->addr_format = rows[i].format;
+		if (rows[i].wanted_source)
+			wanted->src_addr = make_address(rows[i].wanted_source,
+							&wanted->src_addrlen);
+		if (rows[i].wanted_dest)
+			wanted->dest_addr = make_address(rows[i].wanted_dest,
+							 &wanted->dest_addrlen);
+		if (rows[i].found_format != FI_SOCKADDR_IN6 || has_ipv6())
+			expect_addresses(
+				ask_for(rows[i].node, rows[i].service, rows[i].flags, wanted),
+				rows[i].source, rows[i].dest, rows[i].found_format);
+		fi_freeinfo(wanted);
+	}
+}
+
+TEST(each_local_address_is_returned_in_the_resolvers_order)
+{
+	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
+	struct fi_info *info = ask_for(NULL, "7000", FI_SOURCE, NULL), *one = info;
+
+	assert_int_equal(getaddrinfo(NULL, "7000", &wanted, &found), 0);
+	for (struct addrinfo *a = found; a; a = a->ai_next) {
+		if (tested->same_host && !prov_address_is_local(tested->libfabric, a->ai_addr))
+			continue;
+		assert_non_null(one);
+		assert_int_equal(one->src_addrlen, a->ai_addrlen);
+		assert_memory_equal(one->src_addr, a->ai_addr, a->ai_addrlen);
+		assert_int_equal(one->addr_format,
+				 a->ai_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6);
+		one = one->next;
+	}
+	assert_null(one);
+	freeaddrinfo(found);
+}
+
+/* Without a route to them, IPv6 addresses of others are refused too. */
+TEST(some_questions_are_refused)
+{
+	int of_other_hosts = tested->same_host ? -FI_ENODATA : 0;
+	const struct {
+		const char *node, *service;
+		uint64_t flags;
+		int rc;
+	} rows[] = {
+		{NULL, NULL, LAYERED, -FI_ENODATA},
+		{NULL, NULL, FI_SOURCE, -FI_EINVAL},
+		{"localhost", "7000", 0, 0},
+		{"localhost", "7000", FI_NUMERICHOST, -FI_ENODATA},
+		{"127.0.0.1", "7000", FI_NUMERICHOST, 0},
+		{"192.0.2.1", "7000", FI_SOURCE, of_other_hosts},
+		{"2001:db8::1", "7000", FI_SOURCE, of_other_hosts},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		assert_int_equal(refusal(rows[i].node, rows[i].service, rows[i].flags, NULL),
+				 rows[i].rc);
+	if (tested->same_host)
+		assert_int_equal(refusal("192.0.2.1", "7000", 0, NULL), -FI_ENODATA);
+	hints->dest_addr = make_address("192.0.2.1:7000", &hints->dest_addrlen);
+	hints->src_addr = make_address("127.0.0.1:0", &hints->src_addrlen);
+	assert_int_equal(refusal(NULL, NULL, 0, hints), of_other_hosts);
+}
+
+TEST(malformed_addresses_of_hints_are_refused_unless_unused)
+{
+	hints->src_addr = make_address("127.0.0.1:0", &hints->src_addrlen);
+	assert_int_equal(refusal(NULL, NULL, 0, hints), 0);
+	hints->addr_format = FI_SOCKADDR_IN6;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), -FI_ENODATA);
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->src_addrlen = 7;
+	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_int_equal(refusal("127.0.0.1", "7000", FI_SOURCE, hints), 0);
+	hints->src_addrlen = sizeof(struct sockaddr_in);
+	hints->dest_addr = make_address("127.0.0.1:7000", &hints->dest_addrlen);
+	hints->dest_addrlen = 7;
+	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), 0);
+	((struct sockaddr *)hints->src_addr)->sa_family = AF_UNIX;
+	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), -FI_ENODATA);
+}
+
+TEST(source_and_destination_must_have_one_family)
+{
+	struct sockaddr_in6 *six = calloc(1, sizeof(*six));
+
+	six->sin6_family = AF_INET6;
+	hints->src_addr = six;
+	hints->src_addrlen = sizeof(*six);
+	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), -FI_ENODATA);
+}
+
+/* Requests ----------------------------------------------------------------------------------- */
+
+TEST(a_request_carries_both_addresses_and_its_handle)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(4321)};
+	struct fi_info *of_pep = ask_for("127.0.0.1", NULL, FI_SOURCE, NULL);
+	struct sockaddr_storage local = {0};
+	struct fid request = {.fclass = FI_CLASS_CONNREQ};
+	struct fi_info *info;
+
+	inet_pton(AF_INET, "127.0.0.2", &peer.sin_addr);
+	memcpy(&local, of_pep->src_addr, of_pep->src_addrlen);
+	address_set_port((struct sockaddr *)&local, 7000);
+	info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer, &request);
+	expect_addresses(info, "127.0.0.1:7000", "127.0.0.2:4321", FI_SOCKADDR_IN);
+	assert_ptr_equal(info->handle, &request);
+	assert_null(info->fabric_attr->prov_name);
+	fi_freeinfo(info);
+
+	memset(&local, 0, sizeof(local));
+	local.ss_family = AF_INET6;
+	info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer, &request);
+	expect_addresses(info, "[::]:0", "127.0.0.2:4321", FI_SOCKADDR);
+	fi_freeinfo(info);
+}
+
+/* Local ---------------------------------------------------------------------------------------- */
+
+static bool is_local(const char *text)
+{
+	struct sockaddr_storage to = {.ss_family = strchr(text, ':') ? AF_INET6 : AF_INET};
+
+	assert_int_equal(inet_pton(to.ss_family, text,
+				   to.ss_family == AF_INET
+					   ? (void *)&((struct sockaddr_in *)&to)->sin_addr
+					   : (void *)&((struct sockaddr_in6 *)&to)->sin6_addr),
+			 1);
+	return prov_address_is_local(tested->libfabric, (struct sockaddr *)&to);
+}
+
+PLX_TEST(addresses_of_this_host_are_local)
+{
+	static const struct {
+		const char *text;
+		bool is_local;
+	} rows[] = {
+		{"127.0.0.1", true},        {"127.3.2.1", true},  {"0.0.0.0", true},
+		{"::ffff:127.0.0.1", true}, {"192.0.2.1", false}, {"::ffff:192.0.2.1", false},
+		{"2001:db8::1", false},     {"224.0.0.1", false}, /* multicast, broadcast */
+		{"255.255.255.255", false}, {"ff0e::1", false},
+	};
+	struct sockaddr other = {.sa_family = AF_UNIX};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		if (is_local(rows[i].text) != rows[i].is_local)
+			fail_msg("%s", rows[i].text);
+	assert_false(prov_address_is_local(tested->libfabric, &other));
+	assert_int_equal(address_bytes(&other), 0);
+	if (fd < 0)
+		return;
+	close(fd);
+	assert_true(is_local("::"));
+	assert_int_equal(is_local("::1"), if_nametoindex("lo") != 0);
+}
+
+/* Finding a port ------------------------------------------------------------------------------- */
+
+/* Whatever port it had before, and whatever uses that. */
+PLX_TEST(prov_address_find_port_finds_a_free_port)
+{
+	struct sockaddr_storage mine = {0}, found;
+	struct sockaddr_in *four = (struct sockaddr_in *)&mine;
+	socklen_t bytes = sizeof(mine);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*four = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	assert_int_equal(bind(fd, (struct sockaddr *)four, sizeof(*four)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&mine, &bytes), 0);
+	found = mine;
+	assert_int_equal(prov_address_find_port(&found), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&found), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&found), ntohs(four->sin_port));
+	address_set_port((struct sockaddr *)&found, ntohs(four->sin_port));
+	assert_memory_equal(&found, &mine, sizeof(mine));
+	close(fd);
+}
+
+PLX_TEST(prov_address_find_port_finds_none_at_a_foreign_address)
+{
+	struct sockaddr_storage other = {0};
+
+	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&other)->sin_addr);
+	other.ss_family = AF_INET;
+	address_set_port((struct sockaddr *)&other, 7000);
+	assert_int_equal(prov_address_find_port(&other), -FI_EADDRNOTAVAIL);
+	assert_int_equal(address_port((struct sockaddr *)&other), 7000);
+}
+
+TESTED_MAIN()
