@@ -147,47 +147,35 @@ static bool was_connected(struct fid_ep *ep)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-/* Other protocols ------------------------------------------------------------------------------ */
+/* Refusals ------------------------------------------------------------------------------------- */
 
-TEST(an_answer_in_another_protocol_counts_as_a_refusal)
+TEST(an_answer_of_another_protocol_version_or_kind_counts_as_a_refusal)
 {
 	static const uint8_t libfabric[16] = {3};
+	struct raw_bytes accept = hello_of(WIRE_ACCEPT, ""),
+			 request = hello_of(WIRE_CONNECT, "data");
 	uint8_t rubbish[1000];
 
 	memset(rubbish, 0x5a, sizeof(rubbish));
 	expect_refused_by(rubbish, sizeof(rubbish));
 	expect_refused_by(rubbish, 1);
 	expect_refused_by("HTTP/1.1 400 Bad Request\r\n\r\n", 28);
-	expect_refused_by("SSH-2.0-OpenSSH_9.2\r\n", 21);
 	expect_refused_by("\x15\x03\x01\x00\x02\x02\x46", 7);
 	expect_refused_by(libfabric, sizeof(libfabric));
 	expect_refused_by("", 0);
+	expect_refused_by(request.bytes, request.length);
+	accept.bytes[8] = WIRE_VERSION + 1;
+	expect_refused_by(accept.bytes, accept.length);
+	accept.bytes[8] = 0;
+	expect_refused_by(accept.bytes, 9);
 }
 
-TEST(an_answer_of_another_version_counts_as_a_refusal)
-{
-	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "");
-
-	bytes.bytes[8] = WIRE_VERSION + 1;
-	expect_refused_by(bytes.bytes, bytes.length);
-	bytes.bytes[8] = 0;
-	expect_refused_by(bytes.bytes, 9);
-}
-
-TEST(a_request_instead_of_an_answer_counts_as_a_refusal)
-{
-	struct raw_bytes bytes = hello_of(WIRE_CONNECT, "data");
-
-	expect_refused_by(bytes.bytes, bytes.length);
-}
-
-/* Refusals ------------------------------------------------------------------------------------- */
-
-/* A listener without room answers before it has read anything. */
+/* A listener without room answers before it has read anything. Bytes after it are ignored. */
 TEST(a_refusal_may_arrive_before_the_request_leaves)
 {
 	struct raw_bytes bytes = hello_of(WIRE_REJECT, "come again");
 
+	raw_add(&bytes, "more", 4);
 	for (int resets = 0; resets < 2; resets++) {
 		struct fid_ep *ep = dial();
 		int fd = accept_raw();
@@ -263,53 +251,34 @@ TEST(a_connect_to_a_silent_listener_times_out)
 	tcp_params.connect_ms = before;
 }
 
-TEST(a_connect_to_a_silent_listener_can_be_closed)
-{
-	struct fid_ep *ep = dial();
-	int fd = accept_raw();
-
-	service_expect_echo();
-	close_ep(ep);
-	service_until(raw_has_ended(fd));
-	close(fd);
-}
-
-TEST(an_answer_may_arrive_byte_by_byte)
-{
-	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
-	struct fid_ep *ep = dial();
-	int fd = accept_raw();
-
-	for (size_t i = 0; i < bytes.length; i++) {
-		uint32_t number;
-
-		assert_int_equal(read_event(&number), -FI_EAGAIN);
-		raw_send(fd, bytes.bytes + i, 1);
-	}
-	close(fd);
-	assert_true(was_connected(ep));
-}
-
 /* Connected ------------------------------------------------------------------------------------ */
 
+/* At once, or byte by byte. */
 TEST(frames_right_after_the_answer_are_received)
 {
-	struct fi_cq_data_entry completion = {0};
-	struct fi_eq_cm_entry entry;
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "");
-	struct fid_ep *ep = dial();
-	int fd = accept_raw();
 	uint32_t number;
 
 	raw_add_message(&bytes, "at once");
-	raw_send(fd, bytes.bytes, bytes.length);
-	service_until(fi_eq_read(dialer.eq, &number, &entry, sizeof(entry), 0) == sizeof(entry));
-	assert_int_equal(number, FI_CONNECTED);
-	service_until(fi_cq_read(dialer.rx_cq, &completion, 1) == 1);
-	assert_int_equal(completion.len, 7);
-	assert_memory_equal(receive_buf, "at once", 7);
-	close_ep(ep);
-	close(fd);
+	for (size_t part = 1; part <= bytes.length; part += bytes.length - 1) {
+		struct fi_cq_data_entry completion = {0};
+		struct fi_eq_cm_entry entry;
+		struct fid_ep *ep = dial();
+		int fd = accept_raw();
+
+		for (size_t at = 0; at < bytes.length; at += part) {
+			assert_int_not_equal(fi_cq_read(dialer.rx_cq, NULL, 0), -FI_EAVAIL);
+			raw_send(fd, bytes.bytes + at, part);
+		}
+		service_until(fi_eq_read(dialer.eq, &number, &entry, sizeof(entry), 0) ==
+			      sizeof(entry));
+		assert_int_equal(number, FI_CONNECTED);
+		service_until(fi_cq_read(dialer.rx_cq, &completion, 1) == 1);
+		assert_int_equal(completion.len, 7);
+		assert_memory_equal(receive_buf, "at once", 7);
+		close_ep(ep);
+		close(fd);
+	}
 }
 
 TEST(garbage_right_after_the_answer_ends_the_connection)
