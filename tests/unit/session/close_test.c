@@ -78,6 +78,31 @@ TEST(a_closed_session_whose_link_is_aborted_ends_without_waiting)
 	assert_int_equal(program.settles, 0);
 }
 
+/* 5 s in all for the program, which settles after a while, and for its peer: an lcore that stands
+ * still. */
+PLX_TEST_WITH(a_session_takes_at_most_5_s_to_close, program_up_with_worker, program_down)
+{
+	struct plx_listener *elsewhere = fixture_listen_as(
+		here("0"),
+		(struct plx_listen_attr){.spread = PLX_SPREAD_CALLBACK, .place = place_on_lcore_1});
+	uint64_t began_ns;
+
+	worker_start();
+	program_connect(plx_listener_address(elsewhere), (struct plx_session_attr){NEVER});
+	expect_opened(1);
+	worker_stop();
+	program.settles_later = true;
+	began_ns = plx_now_ns();
+	close_it();
+	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
+	plx_session_settled(program.session);
+	assert_true(pump_until(&program.closed, 1, 5600));
+	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
+	assert_int_equal(program.reason, PLX_LINK_TIMEOUT);
+	assert_has(program.text, ": it did not take all within 5 s");
+	plx_listener_close(elsewhere);
+}
+
 TEST(settled_means_nothing_before_on_settle)
 {
 	open_one();

@@ -17,6 +17,7 @@ static struct program {
 	char text[400];
 	char refused_at[PLX_ADDRESS_MAX], opened_at[PLX_ADDRESS_MAX];
 	const char *closes_in; /* this callback; NULL: in none */
+	const char *refuses;   /* the peer's HELLO; NULL: it does not */
 	bool has_closed;       /* in that callback */
 	bool settles_later;
 	bool in_call; /* of the API: no callback may run */
@@ -38,7 +39,7 @@ static inline const char *program_on_hello(struct plx_link *link, void *user)
 {
 	assert_ptr_equal(user, &program);
 	note("on_hello");
-	return NULL;
+	return program.refuses;
 }
 
 static inline void program_on_open(struct plx_link *link, void *user)
@@ -182,15 +183,18 @@ static inline void listen_no_more(void)
 	listener = NULL;
 }
 
-static inline int program_up(void **state)
+static inline int program_start(bool two_lcores)
 {
-	fixture_start_beating(PLX_NEVER, PLX_NEVER, false);
+	fixture_start_beating(PLX_NEVER, PLX_NEVER, two_lcores);
 	memset(&program, 0, sizeof(program));
 	log_capture();
 	listener = fixture_listen(here("0"), NULL);
 	snprintf(listened, sizeof(listened), "%s", plx_listener_address(listener));
 	return 0;
 }
+
+PLX_FIXTURE(program_up, program_start(false), (void)0)
+PLX_FIXTURE(program_up_with_worker, program_start(true), (void)0)
 
 static inline int program_down(void **state)
 {

@@ -5,6 +5,19 @@
 
 #include <pthread.h>
 
+static bool no_threads; /* as at a limit of processes */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
+}
+
 TEST(a_session_is_a_link_with_the_callbacks_of_the_program)
 {
 	program_connect(listened, (struct plx_session_attr){0});
@@ -67,6 +80,53 @@ TEST(an_address_of_the_list_may_be_a_name)
 	assert_true(pump_until(&program.opened, 1, 60000));
 	assert_has(program.text, "no..body");
 	assert_string_equal(program.opened_at, name);
+}
+
+TEST(a_look_up_without_a_thread_is_reported_and_retried)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "lOCALHOST:%u", plx_listener_port(listener));
+	no_threads = true;
+	program_connect(name, (struct plx_session_attr){SOON});
+	assert_true(pump_until(&program.refused, 3, 5000));
+	assert_has(program.text, "no thread can be started");
+	no_threads = false;
+	assert_true(pump_until(&program.opened, 1, 30000));
+}
+
+TEST(a_session_that_refuses_the_peer_tries_again)
+{
+	program.refuses = "that is no answer";
+	program_connect(listened, (struct plx_session_attr){SOON});
+	assert_true(pump_until(&program.refused, 2, 5000));
+	assert_int_equal(program.reason, PLX_LINK_HELLO);
+	assert_has(program.text, "was refused: that is no answer");
+	expect_end(&server, PLX_LINK_HELLO); /* on its side the link was open */
+	assert_has(server.text, "refused the link: that is no answer");
+	assert_int_equal(program.opened, 0);
+	program.refuses = NULL;
+	expect_opened(1);
+}
+
+/* It asks to come again in a second. */
+TEST(a_session_comes_again_when_a_busy_peer_asked_it_to)
+{
+	struct plx_listener *narrow = fixture_listen_as(
+		here("0"), (struct plx_listen_attr){.admission.links_max = 1});
+	uint64_t begin_ns;
+
+	fixture_connect(narrow, NULL);
+	begin_ns = plx_now_ns();
+	program_connect(plx_listener_address(narrow), (struct plx_session_attr){SOON});
+	assert_true(pump_until(&program.refused, 1, 5000));
+	assert_int_equal(program.reason, PLX_LINK_REFUSED);
+	assert_has(program.text, " is busy: come again in 1000 ms");
+	plx_link_abort(client.link);
+	expect_opened(1);
+	assert_true(plx_now_ns() - begin_ns >= PLX_NS_PER_S);
+	assert_int_equal(program.refused, 1);
+	plx_listener_close(narrow);
 }
 
 /* No route: shm reaches no other host. */
@@ -158,9 +218,10 @@ TEST(a_session_without_reconnect_ends_with_its_link)
 	assert_int_equal(program.closed, 1);
 }
 
+static const struct plx_session_events only_end = {.on_end = program_on_end};
+
 TEST(without_on_refused_the_log_has_each_address_once)
 {
-	static const struct plx_session_events only_end = {.on_end = program_on_end};
 	char line[80];
 
 	program_connect(list_of(here("1"), here("2")),
@@ -169,6 +230,20 @@ TEST(without_on_refused_the_log_has_each_address_once)
 	for (const char *port = "1"; port; port = *port == '1' ? "2" : NULL) {
 		snprintf(line, sizeof(line), "%s refused the connection", here(port));
 		assert_int_equal(log_count(line), 1);
+	}
+}
+
+TEST(a_failure_is_logged_again_after_a_successful_attempt)
+{
+	program_connect(listened, (struct plx_session_attr){.events = &only_end, SOON});
+	for (unsigned i = 1; i <= 2; i++) {
+		expect_opened(i);
+		listen_no_more();
+		plx_link_abort(server.link);
+		assert_true(pump_until(&program.closed, i, 5000));
+		pump_ms(60); /* several attempts */
+		assert_int_equal(log_count("is anything listening there?; trying again"), i);
+		listen_again();
 	}
 }
 
@@ -195,6 +270,95 @@ TEST(a_link_may_have_another_user_until_it_ends)
 	assert_true(pump_until(&server.opened, 2, 5000));
 	assert_int_equal(plx_link_send(server.link, "x", 1), 0);
 	assert_true(pump_until(&first, 1, 5000));
+}
+
+/* Many that wait for one process -------------------------------------------------------------- */
+
+#define CROWD 8
+
+static struct member {
+	struct plx_session *session;
+	unsigned refused, opened, ended;
+} crowd[CROWD];
+
+static struct member crowd_sum(void)
+{
+	struct member sum = {0};
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		sum.refused += crowd[i].refused;
+		sum.opened += crowd[i].opened;
+	}
+	return sum;
+}
+
+static void member_opened(struct plx_link *link, void *user)
+{
+	((struct member *)user)->opened++;
+}
+
+static void member_refused(struct plx_session *session, enum plx_link_reason reason,
+			   const char *text, void *user)
+{
+	((struct member *)user)->refused++;
+}
+
+static void member_ended(struct plx_session *session, void *user)
+{
+	((struct member *)user)->ended++;
+}
+
+/* All are refused at the address where nobody listens now. Return: the one that retries for all,
+ * after some attempts. */
+static struct member *crowd_waits(void)
+{
+	static const struct plx_link_events link_events = {.on_open = member_opened};
+	static const struct plx_session_events events = {.on_refused = member_refused,
+							 .on_end = member_ended};
+	struct plx_session_attr attr = {.link.events = &link_events, .events = &events};
+	struct member *leader = NULL;
+
+	memset(crowd, 0, sizeof(crowd));
+	listen_no_more();
+	for (unsigned i = 0; i < CROWD; i++) {
+		attr.link.user = &crowd[i];
+		assert_works(plx_session_connect(listened, &attr, &crowd[i].session));
+	}
+	expect_soon(crowd_sum().refused >= CROWD + 5);
+	for (unsigned i = 0; i < CROWD; i++) {
+		if (crowd[i].refused == 1)
+			continue;
+		assert_null(leader);
+		leader = &crowd[i];
+	}
+	return leader;
+}
+
+TEST(one_of_many_that_wait_for_a_process_of_this_host_retries_for_all)
+{
+	crowd_waits();
+	listen_again();
+	expect_soon(crowd_sum().opened == CROWD);
+}
+
+TEST(another_one_retries_after_the_one_that_did_ends)
+{
+	struct member *leader = crowd_waits();
+	unsigned before;
+
+	plx_session_close(leader->session);
+	expect_soon(leader->ended);
+	before = crowd_sum().refused;
+	expect_soon(crowd_sum().refused > before + 2);
+	assert_int_equal(crowd_sum().opened, 0);
+}
+
+TEST(one_that_waits_for_another_can_be_closed)
+{
+	struct member *follower = crowd_waits() == crowd ? crowd + 1 : crowd;
+
+	plx_session_close(follower->session);
+	expect_soon(follower->ended);
 }
 
 /* Mistakes of the caller ----------------------------------------------------------------------- */
