@@ -22,10 +22,8 @@ static void listen_here(void *arg)
 
 static struct rogue *open_rogue(uint32_t heartbeat_ms)
 {
-	struct frame_hello hello = rogue_good_hello();
+	struct frame_hello hello = rogue_beating_hello(heartbeat_ms, 5 * heartbeat_ms);
 
-	hello.heartbeat_ms = heartbeat_ms;
-	hello.dead_after_ms = 5 * heartbeat_ms;
 	return rogue_open(listener, &hello);
 }
 

@@ -33,12 +33,10 @@ static struct rogue *rogue;
 
 static int up(void **state)
 {
-	struct frame_hello hello = rogue_good_hello();
+	struct frame_hello hello = rogue_beating_hello(PERIOD_MS, DEAD_MS);
 	struct timespec before, after;
 
 	fixture_start_beating(0, 0, false);
-	hello.heartbeat_ms = PERIOD_MS;
-	hello.dead_after_ms = DEAD_MS;
 	/* Otherwise this proves nothing. */
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	jumped_ns = HOUR_NS;
@@ -81,8 +79,7 @@ TEST(a_clock_jump_makes_neither_side_silent)
 		uint64_t step_ns = plx_now_ns();
 
 		jump(i);
-		rogue_send_frame(
-			rogue, (struct frame_header){FRAME_HEARTBEAT, 0, FRAME_HEARTBEAT_BYTES, 8});
+		rogue_beat(rogue);
 		pump_ms(50);
 		skip_if_late(step_ns, DEAD_MS / 4);
 		assert_int_equal(server.closed, 0);

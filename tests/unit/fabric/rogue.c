@@ -333,6 +333,21 @@ struct frame_hello rogue_good_hello(void)
 	};
 }
 
+struct frame_hello rogue_beating_hello(uint32_t heartbeat_ms, uint32_t dead_after_ms)
+{
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.heartbeat_ms = heartbeat_ms;
+	hello.dead_after_ms = dead_after_ms;
+	return hello;
+}
+
+void rogue_beat(struct rogue *rogue)
+{
+	rogue_send_frame(rogue,
+			 (struct frame_header){FRAME_HEARTBEAT, 0, FRAME_HEARTBEAT_BYTES, 8});
+}
+
 void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello)
 {
 	struct frame_hello good = rogue_good_hello();

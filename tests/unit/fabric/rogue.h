@@ -51,6 +51,12 @@ void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length);
 void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello);
 struct frame_hello rogue_good_hello(void);
 
+/** The same, with these heartbeat times. */
+struct frame_hello rogue_beating_hello(uint32_t heartbeat_ms, uint32_t dead_after_ms);
+
+/** Send a heartbeat. */
+void rogue_beat(struct rogue *rogue);
+
 /** Write remote memory; data, if not NULL, is sent along and reported to the other side. claimed:
  * the requested length, if a test lies about it. */
 struct rogue_write {

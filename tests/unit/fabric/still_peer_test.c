@@ -25,14 +25,12 @@ static int start(void **state)
 					     .heartbeat_ns = 20 * PLX_NS_PER_MS,
 					     .dead_after_ns = 20 * PLX_NS_PER_S};
 	const struct plx_link_attr attr = {.rx_buf_count = WINDOW};
-	struct frame_hello hello = rogue_good_hello();
+	struct frame_hello hello = rogue_beating_hello(20, 20000);
 
 	strict = plx_driver_tcp;
 	strict.is_iwarp = yes;
 	fixture_start_as(&conf, false);
 	listener = fixture_listen("127.0.0.1:0", &attr);
-	hello.heartbeat_ms = 20;
-	hello.dead_after_ms = 20000;
 	rogue = rogue_open(listener, &hello);
 	return 0;
 }
