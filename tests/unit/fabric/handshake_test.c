@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Incomplete handshakes, of the link or above it: how they are counted and logged. And the limits
  * of a listener for peers that it does not know. */
+#include "count.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "rogue.h"
@@ -66,42 +67,67 @@ TEST(a_link_of_another_protocol_does_not_open)
 	assert_int_equal(log_count("went away"), 0);
 }
 
-TEST(different_protocols_of_applications_do_not_open_a_link)
-{
-	listen_as(PLX_PROTOCOL_OWN);
-	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
-	assert_has(client.text, " speaks protocol 16, not protocol 255");
-}
-
 static void expect_opens(const struct plx_link_attr *how)
 {
 	assert_int_equal(connect_as(how), PLX_LINK_CLOSED);
 	plx_link_abort(client.link);
-	assert_true(pump_until(&client.closed, 1, 3000));
+	expect_soon(client.closed);
 }
 
-TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
+PLX_TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
 {
-	listen_as(PLX_PROTOCOL_ECHO);
-	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
-	expect_opens(&(struct plx_link_attr){0});
-	fixture_stop();
-	listen_as(PLX_PROTOCOL_NONE);
-	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
-	assert_int_equal(without_handshake(), 0);
+	static const struct {
+		uint8_t listener, client;
+		const char *error;
+	} rows[] = {
+		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_ECHO, NULL},
+		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_NONE, NULL},
+		{PLX_PROTOCOL_NONE, PLX_PROTOCOL_ECHO, NULL},
+		{PLX_PROTOCOL_OWN, 255, " speaks protocol 16, not protocol 255"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const struct plx_link_attr how = {.protocol = rows[i].client};
+
+		listen_as(rows[i].listener);
+		if (rows[i].error) {
+			assert_int_equal(connect_as(&how), PLX_LINK_HELLO);
+			assert_has(client.text, rows[i].error);
+		} else {
+			expect_opens(&how);
+			assert_int_equal(without_handshake(), 0);
+		}
+		fixture_stop();
+	}
 }
 
+static void begin_of_http(void)
+{
+	int fd = rogue_socket(plx_listener_address(listener));
+
+	assert_int_equal(write(fd, "GET / HTTP/1.1\r\n", 16), 16);
+	close(fd);
+}
+
+/* Of another protocol above links, or instead of the provider's. */
 TEST(failed_handshakes_of_a_host_are_logged_once_a_second)
 {
-	uint64_t begin_ns = plx_now_ns(), seconds;
+	for (unsigned raw = 0; raw < (is_provider_given() ? 1 : 2); raw++) {
+		uint64_t begin_ns = plx_now_ns();
 
-	listen_as(PLX_PROTOCOL_ECHO);
-	for (unsigned i = 1; i <= 8; i++) {
-		connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC});
-		wait_without_handshake(i);
+		if (raw)
+			fixture_stop();
+		listen_as(PLX_PROTOCOL_ECHO);
+		for (unsigned i = 1; i <= 8; i++) {
+			if (raw)
+				begin_of_http();
+			else
+				connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC});
+			wait_without_handshake(i);
+		}
+		assert_in_range(log_count("did not complete the handshake"), 1,
+				1 + (plx_now_ns() - begin_ns) / PLX_NS_PER_S);
 	}
-	seconds = (plx_now_ns() - begin_ns) / PLX_NS_PER_S;
-	assert_in_range(log_count("did not complete the handshake"), 1, 1 + seconds);
 }
 
 /* Private data --------------------------------------------------------------------------------- */
@@ -221,91 +247,57 @@ TEST(a_peer_that_leaves_before_hello_is_not_logged_as_crashed)
 
 /* Refused by the provider, so never a link ---------------------------------------------------- */
 
-static void listen_over_tcp(void)
-{
-	skip_if_provider_given();
-	listen_as(PLX_PROTOCOL_NONE);
-}
+/* A peer that sends these bytes, and maybe closes, is counted; the log says why. */
+static const struct stranger {
+	const void *bytes;
+	size_t size;
+	const char *what; /* NULL: nothing is logged */
+	bool closes;
+	const char *settings;
+} strangers[] = {
+	{"GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP", false, NULL},
+	{"\x16\x03\x01\0\0\0\0\0\0\0\0\0\0\0\0", 16, "it speaks TLS", false, NULL},
+	{"SSH-2.0-x\r\n", 11, "it speaks SSH", false, NULL},
+	{"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0", 32,
+	 "it speaks the protocol of libfabric's own TCP provider", false, NULL},
+	{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16, "", false, NULL},
+	{"", 0, NULL, true, NULL}, /* as a health check of a load balancer does */
+	{"\x93", 1, "it closed before it had said who it is", true, NULL}, /* of plx_tcp */
+	{"", 0, "it said nothing for too long", false, "handshake_ms=50"}, /* the default is 5 s */
+};
 
-/* A peer that says this is refused, and the log names what it speaks. */
-static void expect_refusal(const void *bytes, size_t size, const char *what)
+static void meet_stranger(const struct stranger *stranger)
 {
-	int fd;
+	int before, fd;
 
-	listen_over_tcp();
+	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp", .tcp = stranger->settings},
+			 false);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	log_capture();
+	before = count_descriptors();
 	fd = rogue_socket(plx_listener_address(listener));
-	assert_int_equal(write(fd, bytes, size), size);
+	assert_int_equal(write(fd, stranger->bytes, stranger->size), stranger->size);
+	if (stranger->closes)
+		close(fd);
 	wait_without_handshake(1);
-	if (log_count_of(what) != 1)
-		fail_msg("the log does not say once '%s'", what);
-	assert_int_equal(log_count("fabric:"), 1);
+	assert_int_equal(log_count("fabric:"), stranger->what != NULL);
+	if (stranger->what && log_count_of(stranger->what) != 1)
+		fail_msg("the log does not say once '%s'", stranger->what);
 	assert_int_equal(listener_stats_of(listener).requests + listener_stats_of(listener).failed +
 				 listener_stats_of(listener).evicted,
 			 0);
-	close(fd);
+	if (!stranger->closes)
+		close(fd);
+	expect_soon(count_descriptors() == before);
 	expect_opens(&(struct plx_link_attr){0});
 	fixture_stop();
 }
 
-PLX_TEST(a_client_of_another_protocol_is_logged_with_its_protocol)
+PLX_TEST(a_client_of_another_protocol_is_counted_and_logged_with_its_protocol)
 {
-	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
-	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
-	expect_refusal((uint8_t[32]){3, [24] = 1}, 32,
-		       "it speaks the protocol of libfabric's own TCP provider");
-}
-
-/* As a health check of a load balancer does. */
-TEST(a_peer_that_closes_without_a_byte_is_counted_and_not_logged)
-{
-	listen_over_tcp();
-	close(rogue_socket(plx_listener_address(listener)));
-	wait_without_handshake(1);
-	assert_int_equal(log_count("fabric:"), 0);
-}
-
-TEST(a_peer_that_closes_inside_its_first_message_is_logged)
-{
-	int fd;
-
-	listen_over_tcp();
-	fd = rogue_socket(plx_listener_address(listener));
-	assert_int_equal(write(fd, "\x93", 1), 1); /* of plx_tcp */
-	close(fd);
-	wait_without_handshake(1);
-	assert_int_equal(log_count_of("it closed before it had said who it is"), 1);
-}
-
-TEST(a_peer_that_sends_nothing_is_logged)
-{
-	int fd;
-
 	skip_if_provider_given();
-	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp", .tcp = "handshake_ms=50"},
-			 false);
-	listener = fixture_listen("127.0.0.1:0", NULL);
-	log_capture();
-	fd = rogue_socket(plx_listener_address(listener));
-	for (int i = 0; i < 2000 && !without_handshake(); i++) /* the default is 5 s */
-		pump_ms(1);
-	assert_int_equal(log_count_of("it said nothing for too long"), 1);
-	close(fd);
-}
-
-TEST(clients_of_other_protocols_are_logged_once_a_second)
-{
-	uint64_t begin_ns = plx_now_ns(), seconds;
-
-	listen_over_tcp();
-	for (unsigned i = 1; i <= 8; i++) {
-		int fd = rogue_socket(plx_listener_address(listener));
-
-		assert_int_equal(write(fd, "GET / HTTP/1.1\r\n", 16), 16);
-		wait_without_handshake(i);
-		close(fd);
-	}
-	seconds = (plx_now_ns() - begin_ns) / PLX_NS_PER_S;
-	assert_in_range(log_count("it speaks HTTP"), 1, 1 + seconds);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(strangers); i++)
+		meet_stranger(&strangers[i]);
 }
 
 /* Listeners that misbehave --------------------------------------------------------------------- */
@@ -328,62 +320,59 @@ static void connect_in_vain(int fd, const char *address, const char *answer, siz
 	close(peer);
 }
 
-static void expect_connect_fails(const char *answer, size_t size, const char *what)
+/* Answers to a connect, each with what the link's text then says after the address. */
+static const struct answer {
+	const char *bytes;
+	size_t size;
+	const char *what;
+} answers[] = {
+	{"HTTP/1.1 400 Bad Request\r\n\r\n", 28, "it speaks HTTP, not plx_tcp's protocol"},
+	{"\x15\x03\x01\x00\x02\x02\x46", 7, "it speaks TLS, not plx_tcp's protocol"},
+	{"SSH-2.0-x\r\n", 11, "it speaks SSH, not plx_tcp's protocol"},
+	{"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
+	 "it speaks the protocol of libfabric's own TCP provider, not plx_tcp's protocol"},
+	{"\x93PLXTCP\n\x02", 9,
+	 "it speaks version 2 of plx_tcp's protocol, and this side version 1"},
+	{"hello", 5, "it does not speak plx_tcp's protocol"},
+	{"", 0, "it closed the connection without an answer: does it speak plx_tcp's protocol?"},
+};
+
+/* Private data of an acceptance. */
+static const struct answer hellos[] = {
+	{"", 0, "it speaks wire version 1, not 2"},
+	{"rubbish", 7, "bad magic: it speaks another protocol"},
+	{"\1\0042XLP", 6, "it does not speak wire version 2"},
+	{"\1\0042XLP\2\2\2", 9, "a field is cut"},
+};
+
+static void expect_connect_fails(const struct answer *answer, enum plx_link_reason reason,
+				 const char *format)
 {
 	char address[ROGUE_ADDRESS_MAX], expected[160];
 	int fd = rogue_listener(address);
 
-	connect_in_vain(fd, address, answer, size, PLX_LINK_REFUSED);
-	snprintf(expected, sizeof(expected), "%s: %s", address, what);
-	assert_string_equal(client.text, expected);
-	close(fd);
-}
-
-TEST(a_connect_to_another_service_reports_its_protocol)
-{
-	skip_if_provider_given();
-	fixture_start("tcp", false);
-	expect_connect_fails("HTTP/1.1 400 Bad Request\r\n\r\n", 28,
-			     "it speaks HTTP, not plx_tcp's protocol");
-	expect_connect_fails("\x15\x03\x01\x00\x02\x02\x46", 7,
-			     "it speaks TLS, not plx_tcp's protocol");
-	expect_connect_fails("SSH-2.0-x\r\n", 11, "it speaks SSH, not plx_tcp's protocol");
-	expect_connect_fails(
-		"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
-		"it speaks the protocol of libfabric's own TCP provider, not plx_tcp's "
-		"protocol");
-	expect_connect_fails("\x93PLXTCP\n\x02", 9,
-			     "it speaks version 2 of plx_tcp's protocol, and this side version 1");
-	expect_connect_fails("hello", 5, "it does not speak plx_tcp's protocol");
-	expect_connect_fails(
-		"", 0,
-		"it closed the connection without an answer: does it speak plx_tcp's protocol?");
-}
-
-/* An acceptance by plx_tcp with this private data: 0 to 9 bytes. */
-static void expect_bad_hello(const char *data, uint8_t length, const char *what)
-{
-	char address[ROGUE_ADDRESS_MAX], expected[160];
-	char answer[16 + 9] = "\x93PLXTCP\n\x01\x02";
-	int fd = rogue_listener(address);
-
-	answer[10] = (char)length;
-	memcpy(answer + 16, data, length);
-	connect_in_vain(fd, address, answer, 16u + length, PLX_LINK_HELLO);
-	snprintf(expected, sizeof(expected), "%s sent a bad HELLO: %s", address, what);
+	connect_in_vain(fd, address, answer->bytes, answer->size, reason);
+	snprintf(expected, sizeof(expected), format, address, answer->what);
 	assert_string_equal(client.text, expected);
 	assert_int_equal(client.opened, 0);
 	close(fd);
 }
 
-TEST(a_connect_to_an_old_or_broken_acceptor_reports_what_is_wrong)
+TEST(a_connect_to_another_service_or_version_reports_what_is_wrong)
 {
+	char acceptance[16 + 9] = "\x93PLXTCP\n\x01\x02";
+
 	skip_if_provider_given();
 	fixture_start("tcp", false);
-	expect_bad_hello("", 0, "it speaks wire version 1, not 2");
-	expect_bad_hello("rubbish", 7, "bad magic: it speaks another protocol");
-	expect_bad_hello("\1\0042XLP", 6, "it does not speak wire version 2");
-	expect_bad_hello("\1\0042XLP\2\2\2", 9, "a field is cut");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(answers); i++)
+		expect_connect_fails(&answers[i], PLX_LINK_REFUSED, "%s: %s");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(hellos); i++) {
+		acceptance[10] = (char)hellos[i].size;
+		memcpy(acceptance + 16, hellos[i].bytes, hellos[i].size);
+		expect_connect_fails(
+			&(struct answer){acceptance, 16 + hellos[i].size, hellos[i].what},
+			PLX_LINK_HELLO, "%s sent a bad HELLO: %s");
+	}
 }
 
 /* Whatever the peer says, it has at most 120 characters and steers no terminal. */
@@ -433,255 +422,6 @@ TEST(plx_link_without_peer_strips_the_address_of_the_peer)
 	assert_string_equal(plx_link_without_peer(client.link, "closed"), "closed");
 	snprintf(text, sizeof(text), "%s0 went away", plx_link_peer(client.link));
 	assert_string_equal(plx_link_without_peer(client.link, text), text);
-}
-
-/* Limits for unknown peers, and refusals counted by cause -------------------------------------- */
-
-#define CLIENTS 40
-
-static struct side clients[CLIENTS];
-
-static void start_on(const char *provider, const struct plx_admission *limits, bool on_worker)
-{
-	struct plx_listen_attr attr = {
-		.link.hello_timeout_ns = 60 * PLX_NS_PER_S,
-		.admission = *limits,
-		.spread = on_worker ? PLX_SPREAD_CALLBACK : PLX_SPREAD_NONE,
-		.place = place_on_lcore_1,
-	};
-
-	memset(clients, 0, sizeof(clients));
-	fixture_start(provider, on_worker);
-	log_capture();
-	if (on_worker)
-		worker_start();
-	listener = fixture_listen_as(here("0"), attr);
-}
-
-static void start(const char *provider, const struct plx_admission *limits)
-{
-	start_on(provider, limits, false);
-}
-
-static void connect_clients(unsigned first, unsigned end)
-{
-	const char *address = plx_listener_address(listener);
-
-	for (unsigned i = first; i < end; i++) {
-		struct plx_link_attr attr = {.events = &side_events, .user = &clients[i]};
-
-		clients[i] = (struct side){.name = "client"};
-		assert_works(plx_link_connect(address, &attr, &clients[i].link));
-	}
-}
-
-/* Until each is open or has ended. */
-static void connect_and_settle(unsigned first, unsigned end)
-{
-	connect_clients(first, end);
-	for (unsigned i = first; i < end; i++)
-		expect_soon(clients[i].opened || clients[i].closed);
-	pump_ms(20);
-}
-
-static unsigned open_clients(void)
-{
-	unsigned open = 0;
-
-	for (unsigned i = 0; i < CLIENTS; i++)
-		open += clients[i].opened && !clients[i].closed;
-	return open;
-}
-
-static void links_have_a_bound_over(const char *provider)
-{
-	start(provider,
-	      &(struct plx_admission){.links_max = 5, .links_per_host_max = PLX_NO_LIMIT});
-	connect_and_settle(0, 8);
-	assert_int_equal(open_clients(), 5);
-	assert_int_equal(listener_stats_of(listener).refused_links, 3);
-	assert_int_equal(log_count("as many as it may (--links-max 5); "), 1); /* per second */
-	/* When one ends, another one fits. */
-	for (unsigned i = 0; i < 8; i++) {
-		if (!clients[i].closed) {
-			plx_link_abort(clients[i].link);
-			break;
-		}
-	}
-	pump_ms(50);
-	connect_and_settle(8, 9);
-	assert_int_equal(clients[8].opened, 1);
-}
-
-TEST(the_number_of_links_is_bounded)
-{
-	links_have_a_bound_over("tcp");
-	fixture_stop();
-	links_have_a_bound_over("shm");
-}
-
-TEST(the_links_of_one_address_are_bounded)
-{
-	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
-	connect_and_settle(0, 5);
-	assert_int_equal(open_clients(), 3);
-	assert_int_equal(listener_stats_of(listener).refused_host, 2);
-	assert_int_equal(
-		log_count("127.0.0.1 has 3 links here, as many as it may (--links-per-host 3; "),
-		1);
-}
-
-/* Over shm the user counts, whatever address it connects to. */
-TEST(the_links_of_one_user_over_shm_are_bounded)
-{
-	start("shm", &(struct plx_admission){.links_per_host_max = 3});
-	connect_and_settle(0, 5);
-	assert_int_equal(open_clients(), 3);
-	assert_int_equal(listener_stats_of(listener).refused_host, 2);
-}
-
-TEST(connections_above_the_rate_wait)
-{
-	uint64_t begin_ns;
-
-	start("tcp", &(struct plx_admission){.accepts_per_s = 40}); /* 10 at once */
-	begin_ns = plx_now_ns();
-	connect_and_settle(0, 30);
-	assert_int_equal(open_clients(), 30);
-	/* 20 of them, 25 ms apart. */
-	assert_true(plx_now_ns() - begin_ns >= 400 * PLX_NS_PER_MS);
-}
-
-/* At most as many wait as have their turn within half of the open timeout. */
-TEST(connections_far_above_the_rate_are_refused)
-{
-	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
-	connect_clients(0, 30);
-	pump_ms(300);
-	assert_in_range(listener_stats_of(listener).refused_rate, 15, 18); /* 11 wait */
-	assert_int_equal(log_count("connections wait for their turn already (--accepts-per-s 4); "
-				   "127.0.0.1 has most of them"),
-			 1);
-}
-
-/* Raw peers that never send a HELLO make room for others. */
-static void the_oldest_handshake_makes_room_on(bool on_worker)
-{
-	struct rogue *rogues[6];
-
-	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_worker);
-	for (int i = 0; i < 6; i++)
-		rogues[i] = rogue_connect(plx_listener_address(listener));
-	connect_and_settle(0, 1);
-	assert_int_equal(clients[0].opened, 1);
-	assert_in_range(listener_stats_of(listener).evicted, 2, 3);
-	for (int i = 0; i < 6; i++)
-		rogue_close(rogues[i]);
-	plx_link_abort(clients[0].link);
-	pump_ms(50);
-	if (on_worker)
-		worker_stop(); /* it logs too */
-	assert_in_range(log_count("127.0.0.1 closed before it was open"), 1, 3);
-	assert_int_equal(log_count("dropped: as many"), 0);
-}
-
-TEST(a_new_connection_evicts_the_oldest_handshake)
-{
-	the_oldest_handshake_makes_room_on(false);
-}
-
-TEST(a_new_connection_evicts_the_oldest_handshake_of_another_lcore)
-{
-	the_oldest_handshake_makes_room_on(true);
-}
-
-/* They never become requests: the provider closes the oldest one. */
-TEST(a_new_connection_evicts_the_oldest_silent_one)
-{
-	int fds[6];
-
-	skip_if_provider_given();
-	start("tcp", &(struct plx_admission){.handshakes_max = 4});
-	for (int i = 0; i < 6; i++) {
-		fds[i] = rogue_socket(plx_listener_address(listener));
-		pump_ms(5);
-	}
-	connect_and_settle(0, 1);
-	assert_int_equal(clients[0].opened, 1);
-	assert_in_range(listener_stats_of(listener).evicted, 2, 3);
-	assert_int_equal(listener_stats_of(listener).no_handshake, 0);
-	assert_int_equal(listener_stats_of(listener).requests, 1);
-	assert_in_range(log_count("127.0.0.1 closed before it was open: 4 connections are "
-				  "being opened"),
-			1, 3);
-	for (int i = 0; i < 6; i++)
-		close(fds[i]);
-	pump_ms(50);
-	assert_int_equal(listener_stats_of(listener).no_handshake,
-			 6 - listener_stats_of(listener).evicted);
-}
-
-TEST(plx_no_limit_disables_every_limit)
-{
-	start("tcp", &(struct plx_admission){
-			     .links_max = PLX_NO_LIMIT,
-			     .links_per_host_max = PLX_NO_LIMIT,
-			     .accepts_per_s = PLX_NO_LIMIT,
-			     .handshakes_max = PLX_NO_LIMIT,
-		     });
-	connect_and_settle(0, CLIENTS);
-	assert_int_equal(open_clients(), CLIENTS);
-	assert_int_equal(listener_stats_of(listener).refused, 0);
-}
-
-static void send_first(struct plx_link *link, void *user)
-{
-	assert_works(plx_link_send(link, "first", 5));
-}
-
-/* The acceptor may send before the connector has read that it is connected: with many connections,
- * its messages are read first. */
-static void first_messages_arrive_over(const char *provider)
-{
-	static const struct plx_link_events events = {.on_open = send_first};
-
-	static const struct plx_listen_attr attr = {.link.events = &events,
-						    .admission.accepts_per_s = PLX_NO_LIMIT};
-
-	memset(clients, 0, sizeof(clients));
-	fixture_start(provider, false);
-	assert_works(plx_link_listen(here("0"), &attr, &listener));
-	connect_and_settle(0, CLIENTS);
-	assert_int_equal(open_clients(), CLIENTS);
-	for (unsigned i = 0; i < CLIENTS; i++) {
-		expect_soon(clients[i].messages);
-		assert_memory_equal(clients[i].last, "first", 5);
-	}
-	for (unsigned i = 0; i < CLIENTS; i++)
-		free(clients[i].last);
-	fixture_stop();
-}
-
-PLX_TEST(a_message_sent_in_on_open_arrives_at_every_client)
-{
-	first_messages_arrive_over("tcp");
-	first_messages_arrive_over("shm");
-}
-
-TEST(plx_no_limit_admits_any_number_of_silent_connections)
-{
-	enum { SOCKETS = 300 }; /* the default is 256 */
-	int fds[SOCKETS];
-
-	skip_if_provider_given();
-	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
-	for (int i = 0; i < SOCKETS; i++)
-		fds[i] = rogue_socket(plx_listener_address(listener));
-	connect_and_settle(0, 1); /* after all of them */
-	assert_int_equal(clients[0].opened, 1);
-	assert_int_equal(listener_stats_of(listener).evicted, 0);
-	for (int i = 0; i < SOCKETS; i++)
-		close(fds[i]);
 }
 
 PLX_TEST_MAIN()
