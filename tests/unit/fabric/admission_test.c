@@ -15,6 +15,11 @@ static uint64_t now_ns;
 static int connections[8192]; /* addresses stand for a provider's connections */
 static unsigned connection_count;
 
+/* Those that have not left. */
+static struct ticket *present[4096];
+static bool is_kept[4096];
+static unsigned present_count;
+
 static void open_with(struct plx_admission limits)
 {
 	struct plx_listen_attr attr = {.link.connect_timeout_ns = 5 * PLX_NS_PER_S};
@@ -24,7 +29,7 @@ static void open_with(struct plx_admission limits)
 	shared = listener_shared_create(&attr);
 	assert_non_null(shared);
 	now_ns = 10 * PLX_NS_PER_S;
-	connection_count = 0;
+	connection_count = present_count = 0;
 }
 
 static const struct origin *root(void)
@@ -32,9 +37,29 @@ static const struct origin *root(void)
 	return &shared->admission.origins.root;
 }
 
-/* Every reservation was given back. */
+static void forget(struct ticket *ticket)
+{
+	for (unsigned i = 0; i < present_count; i++) {
+		if (present[i] != ticket)
+			continue;
+		present[i] = present[--present_count];
+		is_kept[i] = is_kept[present_count];
+		return;
+	}
+	fail_msg("an unknown connection");
+}
+
+static void leave(struct ticket *ticket)
+{
+	forget(ticket);
+	admission_leave(ticket);
+}
+
+/* All leave: every reservation was given back. */
 static void close_all(void)
 {
+	while (present_count)
+		leave(present[present_count - 1]);
 	assert_int_equal(root()->shares[ORIGIN_LINKS], 0);
 	assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 0);
 	assert_int_equal(root()->shares[ORIGIN_WAITING], 0);
@@ -64,16 +89,17 @@ static struct admission_answer ask(const char *from, struct ticket *ticket)
 	struct plx_admit_request asked = {.peer = address(from), .ticket = ticket};
 	struct admission_answer answer;
 
-	if (!ticket)
+	if (ticket)
+		forget(ticket);
+	else
 		asked.connection = &connections[connection_count++];
 	admission_ask(shared, &asked, now_ns, &answer);
+	if (!answer.ticket)
+		return answer;
+	assert_true(present_count < PLX_ARRAY_LEN(present));
+	present[present_count] = answer.ticket;
+	is_kept[present_count++] = answer.verdict == PLX_ADMIT_KEEP;
 	return answer;
-}
-
-static void leave_all(struct ticket **tickets, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
 }
 
 static struct ticket *take(const char *from)
@@ -111,39 +137,44 @@ static void close_victim(const struct admission_answer *answer, struct ticket *v
 	assert_ptr_equal(answer->victim, victim);
 	assert_non_null(admission_holder(victim).connection);
 	admission_unref(victim);
-	admission_leave(victim);
+	leave(victim);
+}
+
+/* A newcomer is taken, and this one makes room for it. */
+static void expect_victim(const char *from, struct ticket *victim)
+{
+	struct admission_answer answer = ask(from, NULL);
+
+	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
+	close_victim(&answer, victim);
 }
 
 /* Limits of links ------------------------------------------------------------------------------ */
 
 PLX_TEST(one_address_has_a_quarter_of_the_links)
 {
-	struct ticket *tickets[4];
+	struct ticket *first;
 
 	open_with((struct plx_admission){.links_max = 8});
-	tickets[0] = take("192.0.2.1");
-	tickets[1] = take("192.0.2.1");
+	first = take("192.0.2.1");
+	take("192.0.2.1");
 	expect_refused("192.0.2.1", ADMISSION_HOST);
-	tickets[2] = take("192.0.2.2");
-	admission_leave(tickets[0]);
-	tickets[0] = take("192.0.2.1");
-	leave_all(tickets, 3);
+	take("192.0.2.2");
+	leave(first);
+	take("192.0.2.1");
 	close_all();
 }
 
 PLX_TEST(an_ipv6_64_counts_as_one_address_and_its_48_as_two)
 {
-	struct ticket *tickets[4];
-
 	open_with((struct plx_admission){.links_max = 8});
-	tickets[0] = take("2001:db8:1:1::1");
-	tickets[1] = take("2001:db8:1:1::2");
+	take("2001:db8:1:1::1");
+	take("2001:db8:1:1::2");
 	expect_refused("2001:db8:1:1:ffff::3", ADMISSION_HOST);
-	tickets[2] = take("2001:db8:1:2::1");
-	tickets[3] = take("2001:db8:1:3::1");
+	take("2001:db8:1:2::1");
+	take("2001:db8:1:3::1");
 	expect_refused("2001:db8:1:4::1", ADMISSION_HOST);
-	admission_leave(take("2001:db8:2::1"));
-	leave_all(tickets, 4);
+	take("2001:db8:2::1");
 	close_all();
 }
 
@@ -170,34 +201,30 @@ PLX_TEST(the_limit_per_address_is_checked_against_the_limit_in_all)
 
 PLX_TEST(an_open_link_is_never_closed_for_a_newcomer)
 {
-	struct ticket *tickets[2];
-
 	open_with((struct plx_admission){.links_max = 2, .links_per_host_max = PLX_NO_LIMIT});
 	for (int i = 0; i < 2; i++) {
-		tickets[i] = take("192.0.2.1");
-		admission_hold(tickets[i], (struct ticket_holder){0});
-		admission_opened(tickets[i]);
+		struct ticket *ticket = take("192.0.2.1");
+
+		admission_hold(ticket, (struct ticket_holder){0});
+		admission_opened(ticket);
 	}
 	expect_refused("192.0.2.2", ADMISSION_LINKS);
-	leave_all(tickets, 2);
 	close_all();
 }
 
 PLX_TEST(a_refusal_names_the_limit_and_who_holds_most)
 {
 	struct in6_addr key = origin_key(&(struct plx_admit_request){.peer = address("192.0.2.2")});
-	struct ticket *tickets[2];
 	char why[ADMIT_WHY_BYTES];
 
 	open_with((struct plx_admission){.links_max = 2, .links_per_host_max = PLX_NO_LIMIT});
-	tickets[0] = take("2001:db8:1:1::1");
-	tickets[1] = take("2001:db8:1:1::2");
+	take("2001:db8:1:1::1");
+	take("2001:db8:1:1::2");
 	admission_text(&shared->admission, ADMISSION_LINKS, &key, why, sizeof(why));
 	assert_string_equal(why, "this listener has 2 links, as many as it may (--links-max 2); "
 				 "2001:db8:1:1::/64 has most of them, 2");
 	admission_text(&shared->admission, ADMISSION_HANDSHAKES, &key, why, sizeof(why));
 	assert_non_null(strstr(why, "(--handshakes-max 256); 2001:db8:1:1::/64 has most of them"));
-	leave_all(tickets, 2);
 	close_all();
 }
 
@@ -206,113 +233,71 @@ PLX_TEST(a_refusal_names_the_limit_and_who_holds_most)
 static const struct plx_admission few_handshakes = {.handshakes_max = 4,
 						    .accepts_per_s = PLX_NO_LIMIT};
 
-PLX_TEST(the_address_with_most_loses_its_oldest_silent_one)
+/* The first of those with most, of an address or a network; or the oldest, if they come ms apart.
+ */
+PLX_TEST(of_the_address_with_most_the_oldest_silent_connection_makes_room)
 {
-	struct ticket *crowd[3], *alone, *newcomer;
-	struct admission_answer answer;
+	static const struct {
+		const char *from[4], *newcomer;
+		unsigned apart_ms, victim;
+	} rows[] = {
+		{{"192.0.2.2", "192.0.2.1", "192.0.2.1", "192.0.2.1"}, "192.0.2.3", 0, 1},
+		{{"2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"},
+		 "2001:db8:2:1::1",
+		 0,
+		 0},
+		{{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}, "192.0.2.5", 40, 0},
+	};
 
-	open_with(few_handshakes);
-	alone = take("192.0.2.2");
-	for (int i = 0; i < 3; i++)
-		crowd[i] = take("192.0.2.1");
-	answer = ask("192.0.2.3", NULL);
-	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
-	close_victim(&answer, crowd[0]);
-	newcomer = answer.ticket;
-	assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 4);
-	admission_leave(newcomer);
-	admission_leave(alone);
-	admission_leave(crowd[1]);
-	admission_leave(crowd[2]);
-	close_all();
-}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct ticket *crowd[4];
 
-PLX_TEST(a_network_with_most_makes_room_however_many_64_it_uses)
-{
-	static const char *const from[] = {"2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1",
-					   "2001:db8:1:4::1"};
-	struct ticket *crowd[4];
-	struct admission_answer answer;
-
-	open_with(few_handshakes);
-	for (int i = 0; i < 4; i++)
-		crowd[i] = take(from[i]);
-	now_ns += MILLI;
-	answer = ask("2001:db8:2:1::1", NULL);
-	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
-	close_victim(&answer, crowd[0]);
-	admission_leave(answer.ticket);
-	leave_all(crowd + 1, 3);
-	close_all();
-}
-
-PLX_TEST(of_addresses_with_as_many_the_oldest_connection_makes_room)
-{
-	static const char *const from[] = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"};
-	struct ticket *crowd[4];
-	struct admission_answer answer;
-
-	open_with(few_handshakes);
-	for (int i = 0; i < 4; i++) {
-		crowd[i] = take(from[i]);
-		now_ns += 40 * MILLI;
+		open_with(few_handshakes);
+		for (int k = 0; k < 4; k++) {
+			crowd[k] = take(rows[i].from[k]);
+			now_ns += rows[i].apart_ms * MILLI;
+		}
+		expect_victim(rows[i].newcomer, crowd[rows[i].victim]);
+		assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 4);
+		close_all();
 	}
-	answer = ask("192.0.2.5", NULL);
-	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
-	close_victim(&answer, crowd[0]);
-	admission_leave(answer.ticket);
-	leave_all(crowd + 1, 3);
-	close_all();
 }
 
 PLX_TEST(a_reported_connection_is_not_evicted)
 {
-	struct ticket *crowd[4];
-
 	open_with(few_handshakes);
-	for (int i = 0; i < 4; i++) {
-		crowd[i] = take("192.0.2.1");
-		admission_hold(crowd[i], (struct ticket_holder){0});
-	}
+	for (int i = 0; i < 4; i++)
+		admission_hold(take("192.0.2.1"), (struct ticket_holder){0});
 	expect_refused("192.0.2.2", ADMISSION_HANDSHAKES);
-	leave_all(crowd, 4);
 	close_all();
 }
 
 PLX_TEST(connections_of_one_address_do_not_evict_each_other_at_once)
 {
 	struct ticket *crowd[4], *late;
-	struct admission_answer answer;
 
 	open_with(few_handshakes);
 	for (int i = 0; i < 4; i++)
 		crowd[i] = take("192.0.2.1");
 	late = keep("192.0.2.1");
 	now_ns += 50 * MILLI;
-	answer = ask("192.0.2.1", late);
-	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
+	assert_int_equal(ask("192.0.2.1", late).verdict, PLX_ADMIT_KEEP);
 	/* One opens: its place is free. */
 	admission_opened(crowd[1]);
-	answer = ask("192.0.2.1", late);
-	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
+	assert_int_equal(ask("192.0.2.1", late).verdict, PLX_ADMIT_TAKE);
 	/* Nothing moves for 100 ms: the oldest has had its time. */
 	now_ns += 50 * MILLI;
-	answer = ask("192.0.2.1", NULL);
-	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
-	close_victim(&answer, crowd[0]);
-	admission_leave(answer.ticket);
-	admission_leave(late);
-	leave_all(crowd + 1, 3);
+	expect_victim("192.0.2.1", crowd[0]);
 	close_all();
 }
 
 PLX_TEST(want_of_descriptors_closes_the_oldest_silent_one)
 {
-	struct ticket *crowd[2], *alone;
+	struct ticket *crowd[2];
 
 	open_with((struct plx_admission){0});
 	assert_null(admission_descriptor(&shared->admission));
-	alone = take("192.0.2.2");
+	take("192.0.2.2");
 	crowd[0] = take("192.0.2.1");
 	crowd[1] = take("192.0.2.1");
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[1]);
@@ -321,122 +306,104 @@ PLX_TEST(want_of_descriptors_closes_the_oldest_silent_one)
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[2]);
 	admission_hold(crowd[1], (struct ticket_holder){0});
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[0]);
-	admission_leave(crowd[0]);
-	admission_leave(crowd[1]);
-	admission_leave(alone);
 	close_all();
 }
 
 /* The rate ------------------------------------------------------------------------------------- */
 
-/* 1 000 a second, of which 250 and one more come at once; n connections from that address. */
-static unsigned fill_burst(const char *from, struct ticket **tickets)
+/* 1 000 a second, of which 250 and one more come at once; then this many wait. */
+static void fill_burst(unsigned waiting)
 {
-	unsigned count = 0;
-
 	open_with((struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
-	for (struct admission_answer answer; count < 251; count++) {
-		answer = ask(from, NULL);
-		assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
-		tickets[count] = answer.ticket;
-	}
-	return count;
+	for (unsigned i = 0; i < 251; i++)
+		take("192.0.2.1");
+	for (unsigned i = 0; i < waiting; i++)
+		keep("192.0.2.1");
 }
 
 PLX_TEST(one_address_alone_has_the_whole_rate)
 {
 	enum { WAITING = 750 };
-	static struct ticket *tickets[251 + WAITING];
-	unsigned count = fill_burst("192.0.2.1", tickets);
-	uint64_t begin_ns = now_ns, due_ns[WAITING];
+	struct ticket *waiting[WAITING];
+	uint64_t begin_ns, due_ns[WAITING];
 
+	fill_burst(0);
+	begin_ns = now_ns;
 	for (unsigned i = 0; i < WAITING; i++) {
 		struct admission_answer answer = ask("192.0.2.1", NULL);
 
 		assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
 		due_ns[i] = now_ns + answer.wait_ns;
-		tickets[count + i] = answer.ticket;
+		waiting[i] = answer.ticket;
 	}
 	for (unsigned i = 0; i < WAITING; i++) {
 		now_ns = due_ns[i];
-		assert_int_equal(ask("192.0.2.1", tickets[count + i]).verdict, PLX_ADMIT_TAKE);
+		assert_int_equal(ask("192.0.2.1", waiting[i]).verdict, PLX_ADMIT_TAKE);
 	}
 	assert_int_equal(now_ns - begin_ns, WAITING * MILLI);
-	leave_all(tickets, count + WAITING);
+	close_all();
+}
+
+/* A newcomer shares the first turn with those that wait. */
+static void expect_soon(const char *from)
+{
+	struct admission_answer answer = ask(from, NULL);
+
+	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
+	assert_in_range(answer.wait_ns, 1, 2 * MILLI);
+	now_ns += answer.wait_ns;
+	assert_int_equal(ask(from, answer.ticket).verdict, PLX_ADMIT_TAKE);
 	close_all();
 }
 
 PLX_TEST(addresses_take_turns)
 {
-	static struct ticket *tickets[251 + 100];
-	unsigned count = fill_burst("192.0.2.1", tickets);
-	struct admission_answer answer;
-
-	for (unsigned i = 0; i < 100; i++)
-		tickets[count++] = keep("192.0.2.1");
-	answer = ask("192.0.2.2", NULL); /* shares the first turn */
-	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
-	assert_in_range(answer.wait_ns, 1, 2 * MILLI);
-	now_ns += answer.wait_ns;
-	assert_int_equal(ask("192.0.2.2", answer.ticket).verdict, PLX_ADMIT_TAKE);
-	admission_leave(answer.ticket);
-	leave_all(tickets, count);
-	close_all();
+	fill_burst(100);
+	expect_soon("192.0.2.2");
 }
 
 PLX_TEST(a_48_has_one_turn_however_many_64_it_uses)
 {
-	static struct ticket *tickets[251 + 100];
-	unsigned count = fill_burst("192.0.2.1", tickets);
-	struct admission_answer answer;
 	char from[40];
 
+	fill_burst(0);
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(from, sizeof(from), "2001:db8:1:%x::1", i);
-		tickets[count++] = keep(from);
+		keep(from);
 	}
-	answer = ask("192.0.2.2", NULL);
-	assert_in_range(answer.wait_ns, 1, 2 * MILLI);
-	admission_leave(answer.ticket);
-	leave_all(tickets, count);
-	close_all();
+	expect_soon("192.0.2.2");
 }
 
 PLX_TEST(those_that_leave_give_their_turn_back)
 {
-	static struct ticket *tickets[251 + 100];
-	unsigned count = fill_burst("192.0.2.1", tickets);
 	struct ticket *last;
 
-	for (unsigned i = 0; i < 100; i++)
-		tickets[count++] = keep("192.0.2.1");
+	fill_burst(100);
 	last = keep("192.0.2.1");
-	for (unsigned i = 251; i < count; i++)
-		admission_leave(tickets[i]);
+	for (unsigned i = present_count; i-- > 0;) {
+		if (is_kept[i] && present[i] != last)
+			leave(present[i]);
+	}
 	now_ns += MILLI;
 	assert_int_equal(ask("192.0.2.1", last).verdict, PLX_ADMIT_TAKE);
-	admission_leave(last);
-	leave_all(tickets, 251);
 	close_all();
 }
 
 /* 2 500 wait at most: half of the 5 s for which a peer waits. */
 PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 {
-	static struct ticket *tickets[251 + 2600];
-	unsigned count = fill_burst("192.0.2.1", tickets);
 	struct admission_answer answer;
+	struct ticket *newest = NULL;
 
+	fill_burst(0);
 	while (root()->shares[ORIGIN_WAITING] < shared->admission.waiting_max)
-		tickets[count++] = keep("192.0.2.1");
-	assert_in_range(count - 251, 2400, 2501);
+		newest = keep("192.0.2.1");
+	assert_in_range(present_count - 251, 2400, 2501);
 	expect_refused("192.0.2.1", ADMISSION_RATE);
 	answer = ask("192.0.2.2", NULL);
 	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
 	assert_int_equal(answer.victim_cause, ADMISSION_RATE);
-	close_victim(&answer, tickets[--count]);
-	admission_leave(answer.ticket);
-	leave_all(tickets, count);
+	close_victim(&answer, newest);
 	close_all();
 }
 
@@ -461,23 +428,21 @@ PLX_TEST(a_link_that_makes_room_counts_until_it_is_closed)
 	assert_int_equal(again.verdict, PLX_ADMIT_KEEP);
 	assert_null(again.victim);
 	admission_unref(first);
-	admission_leave(first);
+	leave(first);
 	assert_int_equal(ask("192.0.2.2", answer.ticket).verdict, PLX_ADMIT_TAKE);
-	admission_leave(answer.ticket);
 	close_all();
 }
 
 PLX_TEST(nobody_waits_for_longer_than_half_of_its_time)
 {
-	static struct ticket *tickets[251];
-	unsigned count = fill_burst("192.0.2.1", tickets);
-	struct ticket *late = keep("192.0.2.1");
+	struct ticket *late;
 
+	fill_burst(0);
+	late = keep("192.0.2.1");
 	/* No time passes for the rate while handshakes are full, say. */
 	now_ns += 2501 * MILLI;
 	shared->admission.turns.next_ns = now_ns + PLX_NS_PER_S;
 	assert_int_equal(ask("192.0.2.1", late).cause, ADMISSION_RATE);
-	leave_all(tickets, count);
 	close_all();
 }
 
@@ -498,53 +463,26 @@ static void random_peer(char out[40])
 		snprintf(out, 40, "2001:db8:%x:%x::1", dice(3) + 1, dice(3));
 }
 
-static struct ticket *present[512];
-static bool is_kept[512];
-static unsigned present_count;
-
-static void forget(struct ticket *ticket)
+static void ask_and_close_victim(const char *from, struct ticket *ticket)
 {
-	for (unsigned i = 0; i < present_count; i++) {
-		if (present[i] != ticket)
-			continue;
-		present[i] = present[--present_count];
-		is_kept[i] = is_kept[present_count];
-		return;
-	}
-	fail_msg("an unknown connection made room");
-}
+	struct admission_answer answer = ask(from, ticket);
 
-static void note(const struct admission_answer *answer)
-{
-	if (answer->victim) {
-		forget(answer->victim);
-		close_victim(answer, answer->victim);
-	}
-	if (!answer->ticket)
-		return;
-	present[present_count] = answer->ticket;
-	is_kept[present_count++] = answer->verdict == PLX_ADMIT_KEEP;
+	if (answer.victim)
+		close_victim(&answer, answer.victim);
 }
 
 static void act(unsigned i)
 {
 	struct ticket *ticket = present[i];
-	struct admission_answer answer;
-	bool was_kept = is_kept[i];
 
-	present[i] = present[--present_count];
-	is_kept[i] = is_kept[present_count];
 	if (dice(3) == 0) {
-		admission_leave(ticket);
-		return;
+		leave(ticket);
+	} else if (is_kept[i]) {
+		ask_and_close_victim("192.0.2.1", ticket); /* its address is not looked at again */
+	} else {
+		admission_opened(ticket);
+		leave(ticket);
 	}
-	if (was_kept) {
-		answer = ask("192.0.2.1", ticket); /* its address is not looked at again */
-		note(&answer);
-		return;
-	}
-	admission_opened(ticket);
-	admission_leave(ticket);
 }
 
 PLX_TEST(limits_hold_and_nothing_is_left_whatever_happens)
@@ -555,26 +493,20 @@ PLX_TEST(limits_hold_and_nothing_is_left_whatever_happens)
 					 .links_per_host_max = 8,
 					 .handshakes_max = 10,
 					 .accepts_per_s = 200});
-	present_count = 0;
 	for (int i = 0; i < 100000; i++) {
 		now_ns += dice(10) * MILLI;
 		if (present_count && dice(2)) {
 			act(dice(present_count));
 		} else {
-			struct admission_answer answer;
-
 			connection_count %= PLX_ARRAY_LEN(connections) - 1;
 			random_peer(from);
-			answer = ask(from, NULL);
-			note(&answer);
+			ask_and_close_victim(from, NULL);
 		}
 		assert_true(root()->shares[ORIGIN_LINKS] <= 40 &&
 			    root()->shares[ORIGIN_HALF_OPEN] <= 10);
 		assert_true(root()->shares[ORIGIN_WAITING] <= shared->admission.waiting_max);
-		assert_true(present_count < PLX_ARRAY_LEN(present));
+		assert_true(present_count < 512);
 	}
-	while (present_count)
-		admission_leave(present[--present_count]);
 	close_all();
 }
 

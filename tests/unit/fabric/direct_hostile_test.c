@@ -186,12 +186,6 @@ WITH_ROGUE(a_put_notification_after_fin_ends_the_link)
 	rogue_expect_end(PLX_LINK_PROTOCOL, "after FIN");
 }
 
-WITH_ROGUE(a_revoked_frame_without_a_revoke_ends_the_link)
-{
-	rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
-	rogue_expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
-}
-
 static _Atomic unsigned released;
 
 static void on_released(void *base, size_t bytes, void *arg)
@@ -202,15 +196,12 @@ static void on_released(void *base, size_t bytes, void *arg)
 
 /* When the peer is asked, a wrong answer frees nothing before the link has ended. Without an answer
  * the memory stays in use until the program gives up. */
-TEST(a_false_or_missing_revoked_frame_frees_nothing_early)
+WITH_ROGUE(a_false_or_missing_revoked_frame_frees_nothing_early)
 {
 	for (unsigned silent = 0; silent < 2; silent++) {
-		struct field own;
-		bool at_once;
+		bool at_once = server.link->direct->revokes_at_once;
+		struct field own = field_make(server.link, 100, PLX_REMOTE_WRITE);
 
-		rogue = open_rogue();
-		own = field_make(server.link, 100, PLX_REMOTE_WRITE);
-		at_once = server.link->direct->revokes_at_once;
 		released = 0;
 		plx_region_revoke(own.region, on_released, NULL);
 		pump_ms(50);
@@ -224,25 +215,8 @@ TEST(a_false_or_missing_revoked_frame_frees_nothing_early)
 		rogue_drop(&rogue);
 		field_free(&own);
 		server = (struct side){.name = "server"};
+		rogue = open_rogue();
 	}
-}
-
-TEST(direct_frames_end_a_link_without_direct_data_placement)
-{
-	static const struct {
-		uint8_t type;
-		uint32_t length;
-	} rows[] = {{FRAME_PUT, 4}, {FRAME_REVOKE, 8}, {FRAME_REVOKED, 8}};
-	struct plx_listener *ordinary = fixture_listen(here("0"), NULL);
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		fixture_renew_sides();
-		rogue = rogue_open(ordinary, NULL);
-		rogue_send_payload(rogue, rows[i].type, "12345678", rows[i].length);
-		rogue_expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
-		rogue_drop(&rogue);
-	}
-	plx_listener_close(ordinary);
 }
 
 FIXTURE_MAIN("tcp", "foreign")
