@@ -5,7 +5,6 @@
 
 #include "../../../drivers/tcp/sys.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
@@ -96,9 +95,7 @@ static _Atomic int send_result, sent_status;
 
 static void connect_far(void *arg)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &far};
-
-	send_result = plx_link_connect(plx_listener_address(arg), &attr, &far.link);
+	side_connect(&far, plx_listener_address(arg), NULL);
 }
 
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
@@ -132,7 +129,6 @@ PLX_TEST(fini_frees_a_buffer_queued_on_a_link_of_another_lcore)
 	foreign = plx_buf_ref(server.kept[0]);
 	worker_start();
 	worker_call(connect_far, listener);
-	assert_int_equal(send_result, 0);
 	assert_true(pump_until(&far.opened, 1, 2000));
 	assert_int_equal(plx_lcore_send(1, send_foreign, NULL), 0);
 	wait_until(is_sent); /* this loop stands still, because it would grant more */
@@ -165,11 +161,8 @@ static void *use_links(void *arg)
 
 PLX_TEST(calls_from_other_threads_fail_and_name_the_function)
 {
-	pthread_t thread;
-
 	fixture_start(NULL, false);
-	assert_int_equal(pthread_create(&thread, NULL, use_links, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	run_in_thread(use_links, NULL);
 	assert_int_equal(connected.result, -ENOENT);
 	assert_has(connected.text, "plx_link_connect: this thread is not an lcore");
 	assert_int_equal(listened.result, -ENOENT);

@@ -117,7 +117,10 @@ struct plx_listener *fixture_listen_as(const char *address, struct plx_listen_at
 /** Set the newest accepted link aside: it becomes that side, and the next one `server`. */
 void server_set_aside(struct side *to);
 
-/** Begin to connect `client`. attr may be NULL here and below. */
+/** Begin to connect a side. attr may be NULL here and below. */
+void side_connect(struct side *side, const char *address, const struct plx_link_attr *attr);
+
+/** The same for `client`. */
 void client_connect(const char *address, const struct plx_link_attr *attr);
 
 /** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
@@ -147,6 +150,12 @@ void worker_stop(void);
 
 /** Run fn(arg) on lcore 1, which runs its loop, and turn this loop until it has returned. */
 void worker_call(plx_message_fn fn, void *arg);
+
+/** Wait until lcore 1 has finished its present turn. */
+void worker_end_turn(void);
+
+/** Whether the listener has a request that is no open link yet, and was not refused. */
+bool has_request_on_its_way(const struct plx_listener *listener);
 
 /** Raise the limit of descriptors. */
 void more_descriptors(void);

@@ -5,13 +5,14 @@
 #include "log_capture.h"
 #include "rogue.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 static struct plx_listener *listener;
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-#define CLIENTS 40
+#define CLIENTS    40
 
 static struct side clients[CLIENTS];
 
@@ -39,13 +40,9 @@ static void start(const char *provider, const struct plx_admission *limits)
 
 static void connect_clients(unsigned first, unsigned end)
 {
-	const char *address = plx_listener_address(listener);
-
 	for (unsigned i = first; i < end; i++) {
-		struct plx_link_attr attr = {.events = &side_events, .user = &clients[i]};
-
 		clients[i] = (struct side){.name = "client"};
-		assert_works(plx_link_connect(address, &attr, &clients[i].link));
+		side_connect(&clients[i], plx_listener_address(listener), NULL);
 	}
 }
 
@@ -261,6 +258,102 @@ TEST(plx_no_limit_admits_any_number_of_silent_connections)
 	assert_int_equal(listener_stats_of(listener).evicted, 0);
 	for (int i = 0; i < SOCKETS; i++)
 		close(fds[i]);
+}
+
+/* Of requests that go to another lcore ----------------------------------------------------------
+ */
+
+PLX_FIXTURE(start_two, 0, fixture_start("tcp", true))
+PLX_FIXTURE(start_two_foreign, 0, fixture_start("foreign", true))
+
+#define WITH_TWO(test) PLX_TEST_WITH(test, start_two, fixture_down)
+
+/* A link on lcore 1 makes room. Its listener closes before lcore 1's answer is read. */
+WITH_TWO(an_eviction_may_outlive_its_listener_and_links)
+{
+	struct plx_listen_attr attr = {.link.hello_timeout_ns = PLX_NEVER,
+				       .spread = PLX_SPREAD_CALLBACK,
+				       .place = place_on_lcore_1,
+				       .admission.handshakes_max = 1};
+	struct rogue *silent;
+	int newcomer;
+
+	skip_if_provider_given(); /* it needs a connection before its request */
+	listener = fixture_listen_as(here("0"), attr);
+	worker_start();
+	silent = rogue_connect(plx_listener_address(listener));
+	newcomer = rogue_socket(plx_listener_address(listener));
+	while (listener_stats_of(listener).evicted == 0)
+		plx_loop_turn();
+	wait_until(listener_stats_of(listener).failed == 1);
+	worker_end_turn();
+	plx_listener_close(listener);
+	pump_ms(20);
+	close(newcomer);
+	rogue_close(silent);
+	worker_stop();
+}
+
+static struct side first;
+
+/* Two requests for one place: `client` takes that of `first`. Connections of one address give way
+ * after 100 ms. */
+static void evict_first(struct plx_link_attr link)
+{
+	struct plx_listen_attr attr = {.link = link,
+				       .spread = PLX_SPREAD_CALLBACK,
+				       .place = place_on_lcore_1,
+				       .admission.handshakes_max = 1};
+
+	first = (struct side){.name = "first"};
+	attr.link.user = &server;
+	assert_works(plx_link_listen(here("0"), &attr, &listener));
+	if (link.events != &side_events)
+		worker_start();
+	side_connect(&first, plx_listener_address(listener), NULL);
+	expect_soon(has_request_on_its_way(listener));
+	client_connect(plx_listener_address(listener), NULL);
+	expect_end(&first, PLX_LINK_REFUSED);
+	assert_has(first.text, "come again in");
+}
+
+/* The lcore that it was placed on is stuck. */
+WITH_TWO(a_request_in_a_lane_makes_room_for_another_one)
+{
+	evict_first((struct plx_link_attr){.events = &side_events});
+	worker_start();
+	expect_open();
+	assert_int_equal(listener_stats_of(listener).evicted, 1);
+	assert_int_equal(listener_stats_of(listener).refused, 1);
+	worker_stop();
+}
+PLX_TEST_AGAIN(a_request_in_a_lane_makes_room_for_another_one, start_two_foreign, fixture_down)
+
+static bool waits_for_eviction;
+
+/* Takes until the listener's lcore has evicted its request. */
+static const char *hear_late(struct plx_link *link, void *user)
+{
+	while (waits_for_eviction && listener_stats_of(listener).evicted == 0)
+		sched_yield();
+	waits_for_eviction = false;
+	return NULL;
+}
+
+/* The lcore that it was placed on has taken it, and opens it at that moment. */
+WITH_TWO(a_request_that_is_evicted_while_it_is_taken_may_come_again)
+{
+	static struct plx_link_events events;
+
+	skip_if_provider_given(); /* its HELLO may come later */
+	waits_for_eviction = true;
+	events = side_events;
+	events.on_hello = hear_late;
+	evict_first((struct plx_link_attr){.events = &events});
+	expect_open();
+	assert_int_equal(listener_stats_of(listener).refused, 1);
+	assert_int_equal(listener_stats_of(listener).failed, 0);
+	worker_stop();
 }
 
 PLX_TEST_MAIN()

@@ -205,15 +205,13 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_only_its_link)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct side other = {.name = "other"};
-	struct plx_link_attr attr = {.events = &side_events, .user = &other};
 	uint8_t bytes[1000] = {0};
 	struct side first_server;
 
 	fixture_connect(listener, NULL);
-	first_server = server;
-	server = (struct side){.name = "second server", .echo = true};
-	plx_link_set_user(first_server.link, &first_server);
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &other.link), 0);
+	server_set_aside(&first_server);
+	server.echo = true;
+	side_connect(&other, plx_listener_address(listener), NULL);
 	assert_true(pump_until(&server.opened, 1, 2000));
 	assert_true(pump_until(&other.opened, 1, 2000));
 

@@ -142,11 +142,9 @@ static void *count_elsewhere(void *count_out)
 TEST(a_thread_outside_lcores_has_no_links)
 {
 	unsigned count = 1;
-	pthread_t thread;
 
 	fixture_pair(NULL);
-	assert_int_equal(pthread_create(&thread, NULL, count_elsewhere, &count), 0);
-	pthread_join(thread, NULL);
+	run_in_thread(count_elsewhere, &count);
 	assert_int_equal(count, 0);
 }
 

@@ -69,9 +69,7 @@ static void hand_out(void *arg)
 
 static void connect_out(void *address)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &out};
-
-	out_errors += plx_link_connect(address, &attr, &out.link) != 0;
+	side_connect(&out, address, NULL);
 }
 
 static void close_out(void *arg)
@@ -141,11 +139,10 @@ static void connect_all(void)
 {
 	struct plx_listener *to_in = listen_for(&in, true);
 	struct plx_listener *to_sink = listen_for(&sink, false);
-	struct plx_link_attr attr = {.events = &side_events, .user = &source};
 
 	on_lcore(exit_lcore, connect_out, (void *)plx_listener_address(to_sink));
 	assert_true(pump_until(&out.opened, 1, 3000));
-	assert_works(plx_link_connect(plx_listener_address(to_in), &attr, &source.link));
+	side_connect(&source, plx_listener_address(to_in), NULL);
 	assert_true(pump_until(&source.opened, 1, 3000));
 	assert_true(pump_until(&in.opened, 1, 3000));
 }

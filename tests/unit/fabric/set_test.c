@@ -362,37 +362,24 @@ static void note_nesting(struct side *side, struct plx_buf *message)
 	nested |= inside;
 }
 
-static void open_other(struct plx_listener *listener, const struct plx_link_attr *sizes)
-{
-	struct plx_link_attr attr = *sizes;
-
-	other_server = (struct side){.on_message = note_nesting};
-	other_client = (struct side){.name = "other"};
-	attr.events = &side_events;
-	attr.user = &other_client;
-	server.opened = 0;
-	assert_works(plx_link_connect(plx_listener_address(listener), &attr, &other_client.link));
-	assert_true(pump_until(&server.opened, 1, 2000));
-	assert_true(pump_until(&other_client.opened, 1, 2000));
-	plx_link_set_user(server.link, &other_server);
-}
-
 PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 {
 	static struct plx_fabric_driver sparing;
 	static const struct plx_fabric_driver *table[] = {&sparing, NULL};
 	struct plx_link_attr few = {.rx_buf_count = FEW - 2};
 	struct plx_listener *listener;
-	struct plx_link *first;
 	uint32_t open;
 
 	sparing = plx_driver_tcp;
 	sparing.rx_size = FEW;
 	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
 	listener = fixture_pair(&few);
-	first = server.link;
-	open_other(listener, &few);
-	server.link = first;
+	server_set_aside(&other_server);
+	other_client = client;
+	plx_link_set_user(client.link, &other_client);
+	client = (struct side){.name = "client"};
+	fixture_connect(listener, &few);
+	other_server.on_message = note_nesting;
 	server.on_message = connect_in_vain;
 	open = plx_fabric_open_count();
 	expect_arrival("go", 2);

@@ -27,13 +27,8 @@ static struct plx_listener *start(uint64_t receive_bytes, const struct plx_link_
 static struct plx_link *open_one(struct plx_listener *listener, const struct plx_link_attr *attr,
 				 unsigned number)
 {
-	struct plx_link_attr own = attr ? *attr : (struct plx_link_attr){0};
-
 	memset(&sides[number], 0, sizeof(sides[number]));
-	own.events = &side_events;
-	own.user = &sides[number];
-	if (plx_link_connect(plx_listener_address(listener), &own, &sides[number].link) != 0)
-		fail_msg("%s", plx_error());
+	side_connect(&sides[number], plx_listener_address(listener), attr);
 	assert_true(pump_until(&sides[number].opened, 1, 5000));
 	return sides[number].link;
 }

@@ -447,11 +447,9 @@ static void *connect_elsewhere(void *arg)
 
 TEST(a_thread_that_is_no_lcore_gets_no_session)
 {
-	pthread_t thread;
 	int rc = 0;
 
-	assert_int_equal(pthread_create(&thread, NULL, connect_elsewhere, &rc), 0);
-	pthread_join(thread, NULL);
+	run_in_thread(connect_elsewhere, &rc);
 	assert_int_equal(rc, -ENOENT);
 }
 
