@@ -60,37 +60,33 @@ static void start(const char *provider, const char *const *addresses)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-TEST(the_next_address_is_tried_if_one_refuses)
+PLX_TEST(the_next_address_is_tried_if_one_refuses)
 {
 	static const char *const providers[] = {"tcp", "shm", "auto"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
-		if (i > 0)
-			fixture_stop();
-		print_message("over %s\n", providers[i]);
 		start(providers[i], (const char *const[]){"127.0.0.2", "::1", "127.0.0.1", NULL});
 		client_connect(at_host("several", fixture_listen("127.0.0.1:0", NULL)), NULL);
 		expect_open();
 		assert_has(plx_link_peer(client.link), "127.0.0.1:");
+		fixture_stop();
 	}
 }
 
-static void all_that_were_tried_are_named(const char *provider)
+PLX_TEST(the_error_names_all_addresses_that_were_tried)
 {
-	start(provider, (const char *const[]){"127.0.0.2", "127.0.0.3", NULL});
-	client_connect(at_host("several", fixture_listen("127.0.0.1:0", NULL)), NULL);
-	expect_end(&client, PLX_LINK_REFUSED);
-	assert_int_equal(client.reason_asked, PLX_LINK_REFUSED);
-	assert_string_equal(
-		client.text,
-		"none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
-}
+	static const char *const providers[] = {"tcp", "shm"};
 
-TEST(the_error_names_all_addresses_that_were_tried)
-{
-	all_that_were_tried_are_named("tcp");
-	fixture_stop();
-	all_that_were_tried_are_named("shm");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
+		start(providers[i], (const char *const[]){"127.0.0.2", "127.0.0.3", NULL});
+		client_connect(at_host("several", fixture_listen("127.0.0.1:0", NULL)), NULL);
+		expect_end(&client, PLX_LINK_REFUSED);
+		assert_int_equal(client.reason_asked, PLX_LINK_REFUSED);
+		assert_string_equal(
+			client.text,
+			"none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
+		fixture_stop();
+	}
 }
 
 /* shm reaches no host of another network, which the call itself knows. */
@@ -161,10 +157,21 @@ static struct plx_listener *start_silent(void)
 	return fixture_listen("127.0.0.1:0", NULL);
 }
 
+/* Let that many look-ups of the resolver end. */
 static void answer_all(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		sem_post(&answer);
+}
+
+static void expect_looked_up(unsigned count)
+{
+	assert_true(pump_until(&looked_up, count, 5000));
+}
+
+static void look_up(struct plx_lookup *lookup, const char *address)
+{
+	assert_int_equal(plx_lookup_start(lookup, address, note, NULL), 0);
 }
 
 TEST(links_keep_working_while_a_resolver_is_silent)
@@ -180,7 +187,7 @@ TEST(links_keep_working_while_a_resolver_is_silent)
 	assert_int_equal(looked_up, 0);
 	fixture_disconnect();
 	answer_all(1);
-	assert_true(pump_until(&looked_up, 1, 5000));
+	expect_looked_up(1);
 	expect_open();
 	assert_int_equal(asked, 1); /* plx_link_connect has not asked again */
 	free(address);
@@ -192,9 +199,9 @@ TEST(concurrent_look_ups_of_one_name_share_the_answer)
 
 	start_silent();
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(plx_lookup_start(&lookups[i], "silent-2:7", note, NULL), 0);
+		look_up(&lookups[i], "silent-2:7");
 	answer_all(1);
-	assert_true(pump_until(&looked_up, 3, 5000));
+	expect_looked_up(3);
 	assert_int_equal(asked, 1);
 	assert_int_equal(plx_lookup_start(&lookups[0], "silent-2:8", note, NULL), 1);
 }
@@ -205,10 +212,10 @@ TEST(a_cancelled_look_up_runs_no_callback)
 
 	start_silent();
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(plx_lookup_start(&lookups[i], "silent-3:7", note, NULL), 0);
+		look_up(&lookups[i], "silent-3:7");
 	plx_lookup_cancel(&lookups[0]);
 	answer_all(1);
-	assert_true(pump_until(&looked_up, 1, 5000));
+	expect_looked_up(1);
 	pump_ms(10);
 	assert_int_equal(looked_up, 1);
 	plx_lookup_cancel(&lookups[1]); /* it has run */
@@ -230,9 +237,9 @@ static const char *of_many(unsigned i)
 static void look_up_many(unsigned first)
 {
 	for (unsigned i = 0; i < MANY; i++)
-		assert_int_equal(plx_lookup_start(&many[i], of_many(first + i), note, NULL), 0);
+		look_up(&many[i], of_many(first + i));
 	answer_all(MANY);
-	assert_true(pump_until(&looked_up, MANY, 5000));
+	expect_looked_up(MANY);
 	assert_int_equal(asked, MANY);
 }
 
@@ -248,7 +255,7 @@ TEST(a_turn_reports_a_bounded_number_of_look_ups)
 
 	start_silent();
 	for (unsigned i = 0; i < MANY; i++)
-		assert_int_equal(plx_lookup_start(&many[i], "silent-5:7", note, NULL), 0);
+		look_up(&many[i], "silent-5:7");
 	answer_all(1);
 	for (unsigned i = 0; i < 5000 && looked_up < MANY; i++) {
 		plx_loop_turn();
@@ -265,18 +272,18 @@ TEST(a_cancelled_name_is_not_asked_for)
 {
 	start_silent();
 	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(plx_lookup_start(&many[i], of_many(1000 + i), note, NULL), 0);
+		look_up(&many[i], of_many(1000 + i));
 	while (asked < THREADS)
 		pump_ms(1);
-	assert_int_equal(plx_lookup_start(&many[THREADS], "silent-6:7", note, NULL), 0);
+	look_up(&many[THREADS], "silent-6:7");
 	plx_lookup_cancel(&many[THREADS]);
 	answer_all(THREADS);
-	assert_true(pump_until(&looked_up, THREADS, 5000));
+	expect_looked_up(THREADS);
 	assert_int_equal(asked, THREADS);
 	/* It was forgotten. */
-	assert_int_equal(plx_lookup_start(&many[THREADS], "silent-6:7", note, NULL), 0);
+	look_up(&many[THREADS], "silent-6:7");
 	answer_all(1);
-	assert_true(pump_until(&looked_up, THREADS + 1, 5000));
+	expect_looked_up(THREADS + 1);
 }
 
 TEST(a_thread_that_cannot_be_started_leaves_no_wrong_result)
@@ -295,9 +302,9 @@ TEST(a_thread_that_cannot_be_started_leaves_no_wrong_result)
 		assert_fails(plx_lookup_start(&lookup, "silent-7:7", note, NULL), -EAGAIN,
 			     "look up silent-7: no thread can be started: ");
 	no_threads = false;
-	assert_int_equal(plx_lookup_start(&lookup, "silent-7:7", note, NULL), 0);
+	look_up(&lookup, "silent-7:7");
 	answer_all(1);
-	assert_true(pump_until(&looked_up, MANY + 1, 5000));
+	expect_looked_up(MANY + 1);
 }
 
 TEST(a_connect_to_a_name_that_does_not_resolve_fails)
@@ -306,7 +313,7 @@ TEST(a_connect_to_a_name_that_does_not_resolve_fails)
 	struct plx_lookup lookup;
 
 	start_silent();
-	assert_int_equal(plx_lookup_start(&lookup, "no-such-name.invalid:7", note, NULL), 0);
+	look_up(&lookup, "no-such-name.invalid:7");
 	assert_true(pump_until(&looked_up, 1, 30000));
 	assert_fails(plx_link_connect("no-such-name.invalid:7", &attr, &client.link), -EHOSTUNREACH,
 		     "the name no-such-name.invalid does not resolve: ");
@@ -317,7 +324,7 @@ TEST(plx_fabric_fini_abandons_pending_look_ups)
 	struct plx_lookup lookup;
 
 	start_silent();
-	assert_int_equal(plx_lookup_start(&lookup, "silent-4:7", note, NULL), 0);
+	look_up(&lookup, "silent-4:7");
 	fixture_stop();
 	answer_all(1);
 	start("tcp", NULL);
