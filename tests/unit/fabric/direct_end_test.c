@@ -226,13 +226,9 @@ static void released_memory_is_left_alone(bool read)
 	}
 }
 
-DIRECT_TEST(released_memory_is_not_written)
+DIRECT_TEST(released_memory_is_neither_written_nor_read)
 {
 	released_memory_is_left_alone(false);
-}
-
-DIRECT_TEST(released_memory_is_not_read)
-{
 	released_memory_is_left_alone(true);
 }
 

@@ -22,58 +22,54 @@ static int put_and_tell(const struct plx_remote *to, uint64_t offset, struct plx
 	return plx_link_put_and_tell(client.link, to, offset, buf, value, NULL, NULL);
 }
 
-static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
-
-DIRECT_TEST(puts_of_every_size_arrive_at_their_offset)
+static void assert_all(const uint8_t *bytes, size_t count, uint8_t value)
 {
-	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
-		size_t size = sizes[i];
-
-		for (unsigned in_zone = 0; in_zone < 2; in_zone++) {
-			struct field field = field_make(server.link, size + 20, PLX_REMOTE_WRITE);
-
-			put_and_wait(client.link, &field.remote, 13,
-				     patterned(size, (unsigned)size, in_zone));
-			wait_for_puts();
-			assert_pattern(field.base + 13, size, (unsigned)size);
-			for (size_t k = 0; k < 13; k++)
-				assert_int_equal(field.base[k], 0xa5);
-			for (size_t k = 13 + size; k < field.bytes; k++)
-				assert_int_equal(field.base[k], 0xa5);
-			field_revoke_and_free(&field);
-		}
-	}
-	assert_int_equal(client.closed + server.closed, 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(bytes[i], value);
 }
 
-DIRECT_TEST(gets_of_every_size_return_the_remote_bytes)
+static void put_size(size_t size, bool in_zone)
 {
-	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
-		size_t size = sizes[i];
+	struct field field = field_make(server.link, size + 20, PLX_REMOTE_WRITE);
 
-		for (unsigned in_zone = 0; in_zone < 2; in_zone++) {
-			struct field field = field_make(server.link, size + 20, PLX_REMOTE_READ);
-			struct plx_buf *into = empty_buf(size + 3, in_zone);
-			struct plx_buf *source = patterned(size, (unsigned)size, false);
-			struct tally tally = {0};
+	put_and_wait(client.link, &field.remote, 13, patterned(size, (unsigned)size, in_zone));
+	wait_for_puts();
+	assert_pattern(field.base + 13, size, (unsigned)size);
+	assert_all(field.base, 13, 0xa5);
+	assert_all(field.base + 13 + size, 7, 0xa5);
+	field_revoke_and_free(&field);
+}
 
-			memcpy(field.base + 13, source->data, size);
-			plx_buf_unref(source);
-			memcpy(plx_buf_append(into, 3), "abc", 3);
-			plx_buf_ref(into);
-			if (plx_link_get(client.link, &field.remote, 13, (uint32_t)size, into,
-					 tally_one, &tally) != 0)
-				fail_msg("plx_link_get: %s", plx_error());
-			assert_int_equal(into->len, 3);
-			assert_int_equal(tally.ok, 0);
-			if (!pump_until(&tally.ok, 1, 10000))
-				fail_msg("%zu bytes did not come: client '%s'", size, client.text);
-			assert_int_equal(into->len, 3 + size);
-			assert_memory_equal(into->data, "abc", 3);
-			assert_pattern(into->data + 3, size, (unsigned)size);
-			plx_buf_unref(into);
-			field_revoke_and_free(&field);
-		}
+static void get_size(size_t size, bool in_zone)
+{
+	struct field field = field_make(server.link, size + 20, PLX_REMOTE_READ);
+	struct plx_buf *into = empty_buf(size + 3, in_zone);
+	struct plx_buf *source = patterned(size, (unsigned)size, false);
+	struct tally tally = {0};
+
+	memcpy(field.base + 13, source->data, size);
+	plx_buf_unref(source);
+	memcpy(plx_buf_append(into, 3), "abc", 3);
+	assert_works(plx_link_get(client.link, &field.remote, 13, (uint32_t)size, plx_buf_ref(into),
+				  tally_one, &tally));
+	assert_int_equal(into->len, 3);
+	assert_int_equal(tally.ok, 0);
+	if (!pump_until(&tally.ok, 1, 10000))
+		fail_msg("%zu bytes did not come: client '%s'", size, client.text);
+	assert_int_equal(into->len, 3 + size);
+	assert_memory_equal(into->data, "abc", 3);
+	assert_pattern(into->data + 3, size, (unsigned)size);
+	plx_buf_unref(into);
+	field_revoke_and_free(&field);
+}
+
+DIRECT_TEST(puts_and_gets_of_every_size_transfer_exactly_their_bytes)
+{
+	static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
+
+	for (size_t i = 0; i < 2 * PLX_ARRAY_LEN(sizes); i++) {
+		put_size(sizes[i / 2], i % 2);
+		get_size(sizes[i / 2], i % 2);
 	}
 	assert_int_equal(client.closed + server.closed, 0);
 }
@@ -106,29 +102,33 @@ DIRECT_TEST(a_chain_of_any_number_of_buffers_is_one_put)
 /* Order ---------------------------------------------------------------------------------------- */
 
 static struct field *watched;
-static unsigned late;
+static uint32_t next_number;
+static unsigned out_of_order, late;
 
-/* Each message is a number; the memory must contain it by then, from its first word to its last. */
-static void look_at_memory(uint32_t number)
+/* Numbers come in turn as messages, as values of puts, and only as the data of puts. By the next
+ * message or value the memory must contain the last one, from its first word to its last. */
+static void expect_number(uint32_t number, uint32_t in_memory)
 {
 	uint32_t first, last;
 
+	out_of_order += number != next_number;
+	next_number = number + (number % 3 ? 2 : 1);
 	memcpy(&first, watched->base, sizeof(first));
 	memcpy(&last, watched->base + watched->bytes - sizeof(last), sizeof(last));
-	late += first < number || last < number;
+	late += first < in_memory || last < in_memory;
 }
 
-static uint32_t number_of(const struct plx_buf *message)
+static void number_is_told(struct side *side, uint32_t value)
+{
+	expect_number(value, value);
+}
+
+static void number_is_sent(struct side *side, struct plx_buf *message)
 {
 	uint32_t number;
 
 	memcpy(&number, message->data, sizeof(number));
-	return number;
-}
-
-static void number_came(struct side *side, struct plx_buf *message)
-{
-	look_at_memory(number_of(message));
+	expect_number(number, number ? number - 1 : 0);
 }
 
 static struct plx_buf *all_words(uint32_t number, size_t bytes)
@@ -152,71 +152,30 @@ static bool is_accepted(int rc, struct plx_buf *buf, unsigned writable_before)
 	return false;
 }
 
-DIRECT_TEST(a_message_arrives_after_the_data_of_earlier_puts)
+DIRECT_TEST(messages_and_values_arrive_in_order_and_after_the_data_of_earlier_puts)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
-	unsigned rounds = is_provider_given() ? 200 : 2000;
-
-	watched = &field;
-	late = 0;
-	server.on_message = number_came;
-	for (uint32_t number = 1; number <= rounds;) {
-		unsigned before = client.writable;
-		struct plx_buf *buf = all_words(number, field.bytes);
-		int rc = put(&field.remote, 0, buf);
-
-		if (is_accepted(rc, buf, before)) {
-			send_with_room(&number, sizeof(number));
-			number++;
-		}
-	}
-	assert_true(pump_until(&server.messages, rounds, 10000));
-	assert_int_equal(late, 0);
-	server.on_message = NULL;
-	field_revoke_and_free(&field);
-}
-
-static uint32_t next_number;
-static unsigned out_of_order;
-
-static void expect_number(uint32_t number)
-{
-	out_of_order += number != next_number;
-	next_number = number + 1;
-}
-
-static void number_is_told(struct side *side, uint32_t value)
-{
-	expect_number(value);
-	look_at_memory(value);
-}
-
-static void number_is_sent(struct side *side, struct plx_buf *message)
-{
-	expect_number(number_of(message));
-}
-
-DIRECT_TEST(put_values_arrive_in_order_with_messages_and_after_their_data)
-{
-	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
-	unsigned rounds = is_provider_given() ? 300 : 3000;
+	unsigned rounds = is_provider_given() ? 300 : 6000;
 
 	watched = &field;
 	late = out_of_order = 0;
 	next_number = 0;
+	memset(field.base, 0, field.bytes);
 	server.on_message = number_is_sent;
 	server.on_put = number_is_told;
 	for (uint32_t number = 0; number < rounds;) {
 		unsigned before = client.writable;
 		struct plx_buf *buf = number % 3 ? all_words(number, field.bytes) : NULL;
-		int rc = buf ? put_and_tell(&field.remote, 0, buf, number)
-			     : plx_link_send(client.link, &number, sizeof(number));
+		int rc = number % 3 == 0 ? plx_link_send(client.link, &number, sizeof(number))
+		       : number % 3 == 1 ? put_and_tell(&field.remote, 0, buf, number)
+					 : put(&field.remote, 0, buf);
 
 		number += is_accepted(rc, buf, before);
 	}
-	while (server.messages + server.puts < rounds && !server.closed)
+	while (server.messages + server.puts < rounds / 3 * 2 && !server.closed)
 		pump_ms(1);
-	assert_int_equal(server.puts, rounds - (rounds + 2) / 3);
+	assert_int_equal(server.messages, rounds / 3);
+	assert_int_equal(server.puts, rounds / 3);
 	assert_int_equal(out_of_order + late, 0);
 	server.on_message = NULL;
 	server.on_put = NULL;
