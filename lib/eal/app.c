@@ -9,8 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STATUS_FAILED 1
-#define STATUS_USAGE  2
+#define STATUS_FAILED   1
+#define STATUS_USAGE    2
+
+#define PRINTABLE_BYTES 4096 /* an error text has at most 1023 bytes */
 
 const char *app_name(const struct plx_app *app)
 {
@@ -18,8 +20,10 @@ const char *app_name(const struct plx_app *app)
 }
 
 /* Read argv, up to --help or --version, and the configuration file. Options of both may be in any
- * order. If both have an option with the same name, the EAL's is the one before "--". */
-static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
+ * order. If both have an option with the same name, the EAL's is the one before "--". first: of the
+ * EAL's options. */
+static int read_all(int argc, char **argv, const struct plx_app *app, enum eal_option_id first,
+		    struct plx_eal_conf *conf)
 {
 	int dashes = 1, rc = 0; /* dashes: index of "--", or argc */
 	uint64_t seen = 0;
@@ -29,9 +33,10 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 	for (int i = dashes == 1 ? 2 : 1; i < argc; i += i == dashes) {
 		int end = i < dashes ? dashes : argc;
 
-		rc = app_options_own(app, argv[i], i < dashes && dashes < argc)
+		rc = app_options_own(app, plx_eal_options + first, argv[i],
+				     i < dashes && dashes < argc)
 			   ? app_options_take(app, end - i, argv + i, &seen)
-			   : plx_eal_take(end - i, argv + i, conf);
+			   : eal_options_take(first, end - i, argv + i, conf);
 		if (rc < 0)
 			return rc;
 		if (conf->show_help || conf->show_version)
@@ -42,14 +47,6 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 }
 
 /* Printing --------------------------------------------------------------------------------- */
-
-void plx_app_print_more(const struct plx_app *app)
-{
-	if (app->examples)
-		printf("\nExamples:\n%s\n", app->examples);
-	if (app->more)
-		printf("\nMore: %s\n", app->more);
-}
 
 static void print_usage(const struct plx_app *app)
 {
@@ -62,34 +59,63 @@ static void print_usage(const struct plx_app *app)
 		printf("  %s [EAL options]%s\n\n", name, app->options ? " [--] [options]" : "");
 }
 
-static int print_help(const struct plx_app *app)
+static void print_eal_options(const struct plx_app *app, enum eal_option_id first)
 {
 	static const char both[] =
 		". They mix with the program's own in any order. If both have an option\n"
 		"of one name, it is the program's, or the EAL's before '--'.";
 
+	if (first == 0)
+		printf("EAL options%s\n%s", app->options ? both : ":", plx_eal_options_help());
+	else
+		printf("It takes no EAL options, because it starts no lcore.\n");
+}
+
+static int print_help(const struct plx_app *app, enum eal_option_id first)
+{
+	bool has_options = app->options && app->options[0].name;
+
 	print_usage(app);
-	if (app->options && app->options[0].name) {
+	if (has_options || first)
 		printf("Options of %s:\n", app_name(app));
-		plx_app_print_options(app, stdout);
+	plx_app_print_options(app, stdout);
+	if (first)
+		plx_app_print_options(&(struct plx_app){.options = plx_eal_options + first},
+				      stdout);
+	if (has_options || first)
 		printf("\n");
-	}
-	printf("EAL options%s\n%s", app->options ? both : ":", plx_eal_options_help());
-	plx_app_print_more(app);
+	print_eal_options(app, first);
+	if (app->examples)
+		printf("\nExamples:\n%s\n", app->examples);
+	if (app->more)
+		printf("\nMore: %s\n", app->more);
 	return plx_app_end_output(app, 0);
 }
 
-void plx_app_print_version(const struct plx_app *app)
+static int print_version(const struct plx_app *app)
 {
 	uint32_t fabric = fi_version();
 
 	printf("%s%s%s (Pollux %s, libfabric %u.%u)\n", app_name(app), app->version ? " " : "",
 	       app->version ?: "", plx_version(), FI_MAJOR(fabric), FI_MINOR(fabric));
+	return plx_app_end_output(app, 0);
 }
 
+/* The text may quote the command line, and what is on it must not control a terminal. Backslashes
+ * stay: some quotes are escaped already. */
 int plx_app_fail(const struct plx_app *app)
 {
-	fprintf(stderr, "%s: %s\n", app_name(app), plx_error());
+	const char *error = plx_error();
+	size_t length = strlen(error);
+	char printable[PRINTABLE_BYTES], one[PLX_PRINTABLE_BYTES];
+	struct plx_text text = {.out = printable, .size = sizeof(printable)};
+
+	printable[0] = '\0';
+	for (size_t at = 0; at < length;) {
+		at += plx_printable_next(error + at, length - at, "\\", one);
+		plx_text_add(&text, "%s", one);
+	}
+	fprintf(stderr, "%s: %s\n", app_name(app), printable);
 	return STATUS_FAILED;
 }
 
@@ -131,7 +157,7 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 	return plx_app_finish(app, 0);
 }
 
-void plx_app_prepare(void)
+static void prepare_output(void)
 {
 	static char output[65536];
 
@@ -144,32 +170,37 @@ void plx_app_prepare(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-static int end_with_version(const struct plx_app *app)
-{
-	plx_app_print_version(app);
-	return plx_app_end_output(app, 0);
-}
-
-int plx_app_start(int argc, char **argv, const struct plx_app *app)
+/* first: of the EAL's options; from OPT_VERSION on there is none that needs the EAL. */
+static int start(int argc, char **argv, const struct plx_app *app, enum eal_option_id first)
 {
 	struct plx_eal_conf conf = {0};
-	int status = 0;
+	int status = PLX_APP_RUN;
 
-	plx_app_prepare();
+	prepare_output();
 	if (app_options_check_table(app))
 		return plx_app_fail(app);
 	if (app->eal)
 		conf = *app->eal;
-	if (read_all(argc, argv, app, &conf))
+	if (read_all(argc, argv, app, first, &conf))
 		status = fail_usage(app);
 	else if (conf.show_help)
-		status = print_help(app);
+		status = print_help(app, first);
 	else if (conf.show_version)
-		status = end_with_version(app);
-	else
+		status = print_version(app);
+	else if (first == 0)
 		status = bring_up(app, &conf);
 	plx_eal_conf_fini(&conf);
 	return status;
+}
+
+int plx_app_start(int argc, char **argv, const struct plx_app *app)
+{
+	return start(argc, argv, app, 0);
+}
+
+int plx_app_start_alone(int argc, char **argv, const struct plx_app *app)
+{
+	return start(argc, argv, app, OPT_VERSION);
 }
 
 int plx_app_finish(const struct plx_app *app, int status)

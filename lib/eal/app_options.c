@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The application's options: find them in its table, store values, list them for --help. */
+/* The application's options: find them in its table, check that, list them for --help. */
 #include "app_priv.h"
-#include "plx_address.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Find an option as plx_option_find. is_whole_out: whether the word has its whole name. */
@@ -16,12 +14,13 @@ static int find(const struct plx_option *options, const char *word, bool *is_who
 	return index;
 }
 
-bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
+bool app_options_own(const struct plx_app *app, const struct plx_option *eal, const char *word,
+		     bool eal_first)
 {
 	bool own_whole, eal_whole;
 	bool own_has = find(app->options, word, &own_whole) != -ENOENT ||
 		       plx_option_lacks_dash(app->options, word);
-	bool eal_has = find(plx_eal_options, word, &eal_whole) >= 0;
+	bool eal_has = find(eal, word, &eal_whole) >= 0;
 
 	if (!own_has || !eal_has)
 		return !eal_has;
@@ -98,43 +97,6 @@ int app_options_check_table(const struct plx_app *app)
 	return 0;
 }
 
-/* Storing ---------------------------------------------------------------------------------- */
-
-static int store_in_list(struct plx_app_list *list, const char *given, const char *text)
-{
-	if (list->count == PLX_APP_LIST_MAX)
-		return plx_fail(EINVAL, "%s %s: it was given %d times already; give at most %d",
-				given, text, PLX_APP_LIST_MAX, PLX_APP_LIST_MAX);
-	list->at[list->count++] = text;
-	return 0;
-}
-
-static int store(const struct plx_option *option, const char *given, const char *text)
-{
-	switch (option->kind) {
-	case PLX_APP_FLAG:
-		*(bool *)option->to = true;
-		return 0;
-	case PLX_APP_ADDRESS:
-	case PLX_APP_STRING:
-		if (option->kind == PLX_APP_ADDRESS && plx_address_check(given, text) != 0)
-			return -EINVAL;
-		*(const char **)option->to = text;
-		return 0;
-	case PLX_APP_UINT:
-		return plx_parse_uint(given, text, option->min, option->max, option->to);
-	case PLX_APP_SIZE:
-		return plx_parse_size(given, text, option->min, option->max, option->to);
-	case PLX_APP_DURATION:
-		return plx_parse_duration(given, text, option->min, option->max, option->to);
-	case PLX_APP_CHOICE:
-		return plx_option_choice(given, text, option->choices, option->to);
-	case PLX_APP_LIST:
-		return store_in_list(option->to, given, text);
-	}
-	return plx_fail(EINVAL, "%s: an option of unknown kind", given);
-}
-
 /* Parsing ---------------------------------------------------------------------------------- */
 
 /* seen: bit n is set if option n of the table was given. */
@@ -145,7 +107,7 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 
 	if (*seen >> use->index & 1 && option->kind != PLX_APP_LIST)
 		return plx_fail(EINVAL, "%s: given twice; give it once", use->given);
-	rc = store(option, use->given, use->text);
+	rc = plx_option_store(option, use->given, use->text, option->to);
 	if (rc)
 		return rc;
 	*seen |= UINT64_C(1) << use->index;

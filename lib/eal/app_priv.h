@@ -3,7 +3,7 @@
 #ifndef APP_PRIV_H
 #define APP_PRIV_H
 
-#include "option_words.h"
+#include "eal_priv.h"
 
 /** Return: app->name, or the name of the program's file. */
 const char *app_name(const struct plx_app *app);
@@ -13,9 +13,10 @@ const char *app_name(const struct plx_app *app);
 int app_options_check_table(const struct plx_app *app);
 
 /** Return whether the application parses this word: it is one of its options, or unknown to both.
- * Abbreviations count, but an exact name wins. eal_first: if both have the name, it is the
- * EAL's. */
-bool app_options_own(const struct plx_app *app, const char *word, bool eal_first);
+ * Abbreviations count, but an exact name wins. eal: the options of the EAL. eal_first: if both have
+ * the name, it is the EAL's. */
+bool app_options_own(const struct plx_app *app, const struct plx_option *eal, const char *word,
+		     bool eal_first);
 
 /** Store the application's option that begins with argv[0]. seen: the options so far, initially 0.
  * Return: the number of words, 1 or 2; -EINVAL. */

@@ -41,36 +41,36 @@ int eal_conf_add_level(struct plx_eal_conf *conf, const char *value, const char 
 	return 0;
 }
 
+static int fail_twice(const char *given, const char *value, const char *before)
+{
+	if (!value)
+		return plx_fail(EINVAL, "%s: given twice; give it once", given);
+	return plx_fail(EINVAL, "%s %s: given before as %s; give one of them", given, value,
+			before);
+}
+
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given)
 {
-	const struct eal_option *option = &eal_options[id];
-	void *field = (char *)conf + option->offset;
 	const char *origin;
+	int rc = value ? plx_option_check_text(given, value) : 0;
 
-	if (conf->origin[id] && option->kind == EAL_FLAG)
-		return plx_fail(EINVAL, "%s: given twice; give it once", given);
+	if (rc)
+		return rc;
 	if (conf->origin[id])
-		return plx_fail(EINVAL, "%s %s: given before as %s; give one of them", given, value,
-				conf->origin[id]);
+		return fail_twice(given, value, conf->origin[id]);
 	origin = eal_conf_own(conf, given);
 	if (!origin)
 		return -ENOMEM;
-	if (option->kind == EAL_LEVELS)
+	if (id == OPT_LOG_LEVEL)
 		return eal_conf_add_level(conf, value, origin);
 	conf->origin[id] = origin;
-	if (option->parse)
-		return option->parse(given, value, field);
-	if (option->kind == EAL_FLAG)
-		*(bool *)field = true;
-	else
-		*(const char **)field = value;
 	/* Between --lcores and --coremask, the user's choice replaces the program's. */
 	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])
 		conf->coremask = NULL;
 	if (id == OPT_COREMASK && !conf->origin[OPT_LCORES])
 		conf->lcores = NULL;
-	return 0;
+	return plx_option_store(&plx_eal_options[id], given, value, eal_option_field(conf, id));
 }
 
 int eal_conf_check_pair(const struct plx_eal_conf *conf)

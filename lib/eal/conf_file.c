@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #define FILE_BYTES_MAX 65536
+#define KEY_BYTES      24
 
 struct source {
 	struct plx_eal_conf *conf;
@@ -111,35 +112,31 @@ static const char *type_name(const config_setting_t *setting)
 	return names[config_setting_type(setting)];
 }
 
-static bool has_control(const char *text)
+/* The name of an option in a file; NULL: it does not belong there. */
+static const char *key_of(enum eal_option_id id, char out[KEY_BYTES])
 {
-	char one[PLX_PRINTABLE_BYTES];
-	size_t length = strlen(text);
+	const struct plx_option *option = &plx_eal_options[id];
 
-	for (size_t at = 0; at < length;) {
-		at += plx_printable_next(text + at, length - at, "\\", one);
-		if (one[0] == '\\' && one[1])
-			return true;
-	}
-	return false;
+	if (option->kind == PLX_APP_FLAG || id == OPT_CONFIG)
+		return NULL;
+	snprintf(out, KEY_BYTES, "%s", option->name);
+	for (char *dash = strchr(out, '-'); dash; dash = strchr(dash, '-'))
+		*dash = '_';
+	return out;
 }
 
 static int take_string(const struct source *source, const config_setting_t *setting,
 		       enum eal_option_id id)
 {
-	const char *key = eal_options[id].key, *text;
+	char buffer[KEY_BYTES];
+	const char *key = key_of(id, buffer), *text;
 	unsigned line = config_setting_source_line(setting);
-	char given[512], printable[128];
+	char given[512];
 
 	text = config_setting_get_string(setting);
 	if (!*text)
 		return plx_fail(EINVAL, "%s:%u: %s is empty; give it a value or take it out",
 				source->path, line, key);
-	/* It would reach a terminal with the first error text that quotes it. */
-	if (has_control(text))
-		return plx_fail(EINVAL, "%s:%u: %s \"%s\": a control character in a value",
-				source->path, line, key,
-				plx_printable(text, printable, sizeof(printable)));
 	text = eal_conf_own(source->conf, text);
 	if (!text)
 		return -ENOMEM;
@@ -160,10 +157,11 @@ static bool is_given_before(const struct source *source, enum eal_option_id id)
 static int take_setting(const struct source *source, const config_setting_t *setting,
 			enum eal_option_id id)
 {
-	bool levels = eal_options[id].kind == EAL_LEVELS;
+	bool levels = id == OPT_LOG_LEVEL;
 	bool is_list = levels &&
 		       (config_setting_is_array(setting) || config_setting_is_list(setting));
 	int count = is_list ? config_setting_length(setting) : 1, rc = 0;
+	char key[KEY_BYTES];
 
 	for (int i = 0; i < count && rc == 0; i++) {
 		const config_setting_t *entry = is_list ? config_setting_get_elem(setting,
@@ -173,7 +171,7 @@ static int take_setting(const struct source *source, const config_setting_t *set
 		if (config_setting_type(entry) != CONFIG_TYPE_STRING)
 			return plx_fail(EINVAL, "%s:%u: %s%s is %s; it must be %s", source->path,
 					config_setting_source_line(entry),
-					is_list ? "an entry of " : "", eal_options[id].key,
+					is_list ? "an entry of " : "", key_of(id, key),
 					type_name(entry),
 					levels && !is_list ? "a string or a list of strings"
 							   : "a string, in double quotes");
@@ -187,12 +185,12 @@ static int fail_key(const struct source *source, const config_setting_t *setting
 {
 	const char *keys[OPT_COUNT], *key = config_setting_name(setting), *nearest;
 	unsigned line = config_setting_source_line(setting);
-	char all[512] = "";
+	char buffers[OPT_COUNT][KEY_BYTES], all[512] = "";
 	size_t count = 0;
 
-	for (size_t i = 0; i < OPT_COUNT; i++)
-		if (eal_options[i].key)
-			keys[count++] = eal_options[i].key;
+	for (unsigned id = 0; id < OPT_COUNT; id++)
+		if (key_of(id, buffers[id]))
+			keys[count++] = buffers[id];
 	nearest = plx_suggest(key, keys, count);
 	if (nearest)
 		return plx_fail(EINVAL, "%s:%u: %s: unknown setting; did you mean %s?",
@@ -203,24 +201,25 @@ static int fail_key(const struct source *source, const config_setting_t *setting
 			key, all);
 }
 
+static int take_named(const struct source *source, const config_setting_t *setting)
+{
+	for (unsigned id = 0; id < OPT_COUNT; id++) {
+		char buffer[KEY_BYTES];
+		const char *key = key_of(id, buffer);
+
+		if (key && strcmp(config_setting_name(setting), key) == 0)
+			return take_setting(source, setting, id);
+	}
+	return fail_key(source, setting);
+}
+
 static int take_all(const struct source *source, const config_setting_t *root)
 {
-	int count = config_setting_length(root);
+	int count = config_setting_length(root), rc = 0;
 
-	for (int i = 0; i < count; i++) {
-		config_setting_t *setting = config_setting_get_elem(root, (unsigned)i);
-		const char *key = config_setting_name(setting);
-		int id = 0, rc;
-
-		while (id < OPT_COUNT &&
-		       (!eal_options[id].key || strcmp(key, eal_options[id].key) != 0))
-			id++;
-		rc = id < OPT_COUNT ? take_setting(source, setting, (enum eal_option_id)id)
-				    : fail_key(source, setting);
-		if (rc)
-			return rc;
-	}
-	return eal_conf_check_pair(source->conf);
+	for (int i = 0; i < count && rc == 0; i++)
+		rc = take_named(source, config_setting_get_elem(root, (unsigned)i));
+	return rc ?: eal_conf_check_pair(source->conf);
 }
 
 static int parse(const struct source *source, const char *text)

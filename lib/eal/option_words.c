@@ -126,21 +126,6 @@ int plx_option_take(const struct plx_option *options, int argc, char *const *arg
 	return 1;
 }
 
-int plx_option_choice(const char *given, const char *text, const char *const *words,
-		      unsigned *index_out)
-{
-	char allowed[256] = "";
-
-	for (unsigned i = 0; words[i]; i++) {
-		if (strcmp(text, words[i]) == 0) {
-			*index_out = i;
-			return 0;
-		}
-		plx_list_add(allowed, sizeof(allowed), words[i]);
-	}
-	return plx_fail(EINVAL, "%s %s: unknown value; give one of: %s", given, text, allowed);
-}
-
 /* How much of the text fits on one line: up to a blank, or all. */
 static size_t line_of(const char *text)
 {

@@ -2,8 +2,9 @@
 /* Parts of plx_app_start: for the programs of this tree. libpollux exports these functions for
  * them. The header is not installed, and they change without notice.
  *
- * option_words.c matches words to a table of options, app_options.c stores their values,
- * app_output.c writes to standard output, and app.c puts them together. */
+ * option_words.c matches words to a table of options, values.c stores their values, app_options.c
+ * does both for the options of a program, app_output.c writes to standard output, and app.c puts
+ * them together. The EAL's table is in options.c. */
 #ifndef EAL_OPTION_WORDS_H
 #define EAL_OPTION_WORDS_H
 
@@ -43,12 +44,27 @@ struct plx_option_use {
 int plx_option_take(const struct plx_option *options, int argc, char *const *argv,
 		    struct plx_option_use *use_out);
 
-/** Set the EAL's option that begins with argv[0]. Return: as plx_option_take; -ENOMEM. */
-int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf);
+/** Kinds of options that only the EAL has, after those of enum plx_app_kind. */
+enum plx_option_kind {
+	PLX_OPTION_NUMBER = PLX_APP_LIST + 1, /**< uint32_t *, min to max; the word choices[0], if
+					       * any, stands for UINT32_MAX */
+	PLX_OPTION_POWER,                     /**< uint32_t *, a power of two */
+	PLX_OPTION_BOOL,                      /**< bool *, choices[1] is true */
+	PLX_OPTION_NODE_BYTES,                /**< plx_eal_conf.node_bytes */
+	PLX_OPTION_HEARTBEAT,                 /**< plx_eal_conf.heartbeat_ns, dead_after_ns */
+};
+
+/** Store the value of an option. given: how the user wrote the option, for errors. text: kept, not
+ * copied; NULL for a flag. to: as option->to. Return: 0; -EINVAL. */
+int plx_option_store(const struct plx_option *option, const char *given, const char *text,
+		     void *to);
 
 /** Find the text among words, which NULL ends. Return: 0; -EINVAL, the text lists them. */
 int plx_option_choice(const char *given, const char *text, const char *const *words,
 		      unsigned *index_out);
+
+/** Refuse a text that would reach a terminal as more than characters. Return: 0; -EINVAL. */
+int plx_option_check_text(const char *given, const char *text);
 
 /** Append the help of an option, in two columns. */
 void plx_option_help(struct plx_text *out, const struct plx_option *option);
@@ -58,11 +74,11 @@ void plx_option_help(struct plx_text *out, const struct plx_option *option);
  * `count` long names without dashes. */
 const char *plx_suggest(const char *word, const char *const *names, size_t count);
 
-/* Steps of plx_app_start and plx_app_finish, for programs without an EAL -------------------- */
+/* Programs without an EAL -------------------------------------------------------------------- */
 
-/** The first step of plx_app_start: plx_hold_stdio, and ignore SIGPIPE and SIGXFSZ, so that writes
- * fail instead. Thread: setup. */
-void plx_app_prepare(void);
+/** plx_app_start for a program that starts no lcore: its options, --help and --version, and no
+ * other option of the EAL. */
+int plx_app_start_alone(int argc, char **argv, const struct plx_app *app);
 
 /** Check the program's table of options, then parse its words, from argv[0] on, without the EAL's.
  * Return: 0; -EINVAL. */
@@ -70,12 +86,6 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 
 /** Print the options with their placeholders and help. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);
-
-/** Print the end of --help: the examples, and where to read on. */
-void plx_app_print_more(const struct plx_app *app);
-
-/** Print what --version prints. */
-void plx_app_print_version(const struct plx_app *app);
 
 /** Explain an errno value of reading standard input or writing standard output. */
 const char *plx_app_stream_error(int err);

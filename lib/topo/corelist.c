@@ -226,9 +226,13 @@ static int parse_range(struct parser *p, const char *expected, struct id_set *se
 		if (rc)
 			return rc;
 	}
-	return check_number(p, &a, set->role) ?: check_number(p, &b, set->role)
-	    ?: a.value < b.value ? add_range(p, a.at, a.value, b.value, set)
-				 : add_range(p, a.at, b.value, a.value, set);
+	rc = check_number(p, &a, set->role) ?: check_number(p, &b, set->role);
+	if (rc == 0 && a.value > b.value)
+		return topo_fail_at(&p->given, a.at,
+				    "the range ends below its start; write the lower number first, "
+				    "as in %u-%u",
+				    b.value, a.value);
+	return rc ?: add_range(p, a.at, a.value, b.value, set);
 }
 
 static int parse_group(struct parser *p, const char *open, struct id_set *set)

@@ -39,7 +39,7 @@ verbs_find_devices()
 {
 	local info why
 
-	info=$(timeout --foreground 60 "${program[plx-info]}" --json 2>/dev/null)
+	info=$(timeout --foreground 60 "${program[plx-info]}" --format json 2>/dev/null)
 	verbs_devices=$(jq -c 'if .rdma_cm != "open" then [] else [.rdma[] | select(.usable) | . as $all
 		| .ports[] | select(.active) | {
 			device: $all.name, transport: (if $all.transport == "InfiniBand" and .link_layer == "Ethernet"

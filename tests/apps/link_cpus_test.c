@@ -72,7 +72,7 @@ PROCESS_TEST(plx_info_names_all_pollers_of_a_cpu)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++)
 		servers[i] = serve_echo(providers[0]);
 	text = launch("apps/plx-info");
-	json = launch("apps/plx-info --json");
+	json = launch("apps/plx-info --format json");
 	expect_status(text, 0);
 	expect_status(json, 0);
 	close(claim);

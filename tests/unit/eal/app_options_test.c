@@ -12,7 +12,7 @@ static struct {
 	const char *listen;
 	uint64_t count, size_bytes, pause_ns;
 	unsigned colour;
-	bool verify, listen_given;
+	bool verify, listen_given, counted;
 	int check_result;
 	uint64_t port;
 	bool quiet;
@@ -23,6 +23,7 @@ static struct {
 static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &values.listen, "an address", .given = &values.listen_given),
 	PLX_UINT("count", "N", &values.count, 1, 1000, "a number"),
+	PLX_FLAG("counted", &values.counted, "a name that begins as another"),
 	PLX_SIZE("size", "BYTES", &values.size_bytes, 0, 1 << 20, "a size"),
 	PLX_TIME("pause", "TIME", &values.pause_ns, PLX_NS_PER_MS, 90 * PLX_NS_PER_S, "a time"),
 	PLX_CHOICE("colour", "NAME", &values.colour, colours, "a colour"),
@@ -58,67 +59,61 @@ static int parse(const char *const *words)
 
 #define TEST(name) PLX_TEST_WITH(name, reset, NULL)
 
-TEST(an_option_of_every_type_is_stored)
+TEST(an_option_of_every_kind_is_stored)
 {
+	values.colour = 7;
 	assert_int_equal(PARSE("--listen", "a:1", "--count=7", "--size", "4K", "--pause", "1.5s",
-			       "--colour", "blue", "--verify"),
+			       "--verify", "--from", "b:2"),
 			 0);
 	assert_string_equal(values.listen, "a:1");
 	assert_true(values.listen_given);
 	assert_int_equal(values.count, 7);
 	assert_int_equal(values.size_bytes, 4096);
 	assert_int_equal(values.pause_ns, 1500 * PLX_NS_PER_MS);
-	assert_int_equal(values.colour, 2);
 	assert_true(values.verify);
-}
-
-TEST(options_that_are_not_given_keep_their_defaults)
-{
-	values.count = 42;
-	assert_int_equal(PARSE("--verify"), 0);
-	assert_int_equal(values.count, 42);
-	assert_false(values.listen_given);
+	assert_string_equal(values.from, "b:2");
+	/* Not given: the default. */
+	assert_int_equal(values.colour, 7);
+	assert_false(values.quiet);
+	assert_int_equal(PARSE("--colour", "blue"), 0);
+	assert_int_equal(values.colour, 2);
 	assert_int_equal(parse((const char *const[]){NULL}), 0);
 }
 
-TEST(a_text_may_be_empty_if_its_option_allows_it)
+TEST(a_value_is_the_rest_of_the_word_or_the_next_word)
 {
-	assert_int_equal(PARSE("--title", "", "--verify"), 0);
-	assert_string_equal(values.title, "");
-	assert_true(values.verify);
-	reset(NULL);
-	assert_int_equal(PARSE("--title="), 0);
-	assert_string_equal(values.title, "");
-	assert_fails(PARSE("--title"), -EINVAL, "--title: a value is missing; give --title TEXT");
+	static const struct {
+		const char *words[2];
+		const char *title; /* NULL: the word is no title */
+		unsigned port;
+	} rows[] = {
+		{{"--title", "x"}, "x", 0},     {{"--title=x"}, "x", 0},
+		{{"--title=a=b"}, "a=b", 0},    {{"--tit=x"}, "x", 0},
+		{{"--title", ""}, "", 0},       {{"--title="}, "", 0},
+		{{"--title", "-"}, "-", 0},     {{"--title", "-.5"}, "-.5", 0},
+		{{"--title=-x"}, "-x", 0},      {{"--title", "\x1b"}, "\x1b", 0}, /* any text */
+		{{"-p", "12345"}, NULL, 12345}, {{"-p7"}, NULL, 7},
+		{{"--port=8"}, NULL, 8},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const char *const words[] = {rows[i].words[0], rows[i].words[1], NULL};
+
+		reset(NULL);
+		assert_works(parse(words));
+		assert_int_equal(values.port, rows[i].port);
+		if (rows[i].title)
+			assert_string_equal(values.title, rows[i].title);
+	}
 }
 
-TEST(unambiguous_abbreviations_are_accepted)
+TEST(a_whole_name_is_preferred_to_a_longer_one)
 {
-	assert_int_equal(PARSE("--ve", "--cou=3", "--lis", "x"), 0);
-	assert_true(values.verify);
+	assert_int_equal(PARSE("--count=3"), 0);
 	assert_int_equal(values.count, 3);
-	assert_string_equal(values.listen, "x");
-}
-
-TEST(a_single_dash_is_a_value)
-{
-	assert_int_equal(PARSE("--listen", "-"), 0);
-	assert_string_equal(values.listen, "-");
-	assert_int_equal(PARSE("--title", "-.5"), 0);
-	assert_string_equal(values.title, "-.5");
-	assert_int_equal(PARSE("--title", "-.x"), -EINVAL);
-	assert_int_equal(PARSE("--listen=-x"), 0);
-	assert_string_equal(values.listen, "-x");
-}
-
-TEST(letters_abbreviate_option_names)
-{
-	assert_int_equal(PARSE("-p", "12345", "-q", "-t", "=x"), 0);
-	assert_int_equal(values.port, 12345);
-	assert_true(values.quiet);
-	assert_string_equal(values.tags.at[0], "=x");
-	assert_int_equal(PARSE("-p7"), 0);
-	assert_int_equal(values.port, 7);
+	assert_false(values.counted);
+	assert_int_equal(PARSE("--counted", "-q"), 0);
+	assert_true(values.counted && values.quiet);
 }
 
 TEST(lists_take_several_values_in_order)
@@ -157,7 +152,10 @@ TEST(bad_options_are_reported)
 		{{"listen"}, "listen: not an option; did you mean --listen? (--help lists all)"},
 		{{"--"}, "--: not an option (--help lists all)"},
 		{{""}, ": not an option"},
-		{{"--co=1"}, "--co: ambiguous; give --count or --colour"},
+		{{"--co=1"}, "--co: ambiguous; give --count or --counted or --colour"},
+		{{"--="}, "--: unknown option"},
+		{{"--title"}, "--title: a value is missing; give --title TEXT"},
+		{{"--title", "-.x"}, "--title: a value is missing, and '-.x' follows"},
 		{{"--listen"}, "--listen: a value is missing; give --listen ADDR"},
 		{{"--listen", "--verify"},
 		 "--listen: a value is missing, and '--verify' follows; give --listen ADDR"},
@@ -168,7 +166,7 @@ TEST(bad_options_are_reported)
 		{{"--colour=pink"}, "--colour pink: unknown value; give one of: red, green, blue"},
 		{{"--colour=gree"}, "--colour gree: unknown value; give one of: red, green, blue"},
 		{{"--count=0"}, "--count 0: out of range; give 1 to 1000"},
-		{{"--cou=1001"}, "--count 1001: out of range; give 1 to 1000"},
+		{{"--count=1001"}, "--count 1001: out of range; give 1 to 1000"},
 		{{"--size=2M"}, "--size 2M: out of range; give 0 to 1M"},
 		{{"--size", "-1"}, "--size -1: out of range; give 0 to 1M"},
 		{{"--size=-4K"}, "--size -4K: out of range; give 0 to 1M"},
@@ -189,6 +187,7 @@ TEST(bad_options_are_reported)
 		{{"-qp"}, "-qp: unknown option"},
 		{{"-t"}, "-t: a value is missing; give -t TAG"},
 		{{"--from", "a"}, "--from a: "},
+		{{"--from", "\x1b[31m:1"}, "--from \"\\x1b[31m:1\": a control character"},
 		{{"--from"}, "--from: a value is missing; give --from ADDR"},
 		{{"--help"}, "--help: an EAL option"}, /* plx_app_start handles it */
 	};
@@ -297,9 +296,9 @@ TEST(options_of_the_program_are_separated_from_those_of_the_eal)
 	static const char *const eals[] = {"--lcores", "--lcor=0", "-l", "-l0", "--help", "-V"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(own); i++)
-		assert_true(app_options_own(&app, own[i], false));
+		assert_true(app_options_own(&app, plx_eal_options, own[i], false));
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eals); i++)
-		assert_false(app_options_own(&app, eals[i], false));
+		assert_false(app_options_own(&app, plx_eal_options, eals[i], false));
 }
 
 TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
@@ -311,12 +310,21 @@ TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
 	};
 	const struct plx_app clash = {.name = "clash", .options = both};
 
-	assert_true(app_options_own(&clash, "--provider", false));
-	assert_false(app_options_own(&clash, "--provider", true));
-	assert_true(app_options_own(&clash, "--provi", false));
+	assert_true(app_options_own(&clash, plx_eal_options, "--provider", false));
+	assert_false(app_options_own(&clash, plx_eal_options, "--provider", true));
+	assert_true(app_options_own(&clash, plx_eal_options, "--provi", false));
 	/* A full name is not an abbreviation of the other. */
-	assert_false(app_options_own(&clash, "--heartbeat", false));
-	assert_true(app_options_own(&clash, "--heartbeat-log", true));
+	assert_false(app_options_own(&clash, plx_eal_options, "--heartbeat", false));
+	assert_true(app_options_own(&clash, plx_eal_options, "--heartbeat-log", true));
+}
+
+TEST(a_program_without_an_eal_has_only_its_last_options)
+{
+	const struct plx_option *few = plx_eal_options + OPT_VERSION;
+
+	assert_false(app_options_own(&app, few, "--help", false));
+	assert_false(app_options_own(&app, few, "-V", false));
+	assert_true(app_options_own(&app, few, "--lcores", false));
 }
 
 TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)

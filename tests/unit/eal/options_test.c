@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The EAL's options: how each value reaches struct plx_eal_conf, and what is refused.
+ * app_options_test.c tests how words become options. */
 #include "eal_priv.h"
 #include "plx_fabric_driver.h"
 #include "plx_test.h"
@@ -6,9 +8,17 @@
 #include <stdio.h>
 
 #define WORDS_MAX 32
+#define MB        (UINT64_C(1) << 20)
 
 static struct plx_eal_conf conf;
+static struct plx_topo *topo; /* two NUMA nodes */
 
+static int open_topo(void **state)
+{
+	return plx_topo_open("synthetic:numa:2 core:2 pu:1", &topo);
+}
+
+PLX_FIXTURE(close_topo, 0, plx_topo_close(topo))
 PLX_FIXTURE(forget, 0, plx_eal_conf_fini(&conf))
 
 /* Parse the NULL-terminated words after an argv[0]. */
@@ -39,90 +49,163 @@ TEST(every_form_of_an_option_is_read)
 	}
 }
 
-TEST(all_options_reach_their_fields)
+TEST(texts_and_flags_reach_their_fields)
 {
-	assert_int_equal(PARSE("-c", "f", "--main-lcore", "1", "--socket-mem", "64,32", "--huge",
-			       "1G", "--numa", "strict", "--provider", "net", "--config", "x.conf",
-			       "--log-level", "eal:debug", "--log-level", "info", "--dry-run",
-			       "--version", "--help"),
-			 21);
+	assert_int_equal(PARSE("-c", "f", "--provider", "net", "--config", "x.conf", "--idle",
+			       "poll", "--tcp", "dscp=46", "--log-level", "eal:debug",
+			       "--log-level", "info", "--dry-run", "--version", "--help"),
+			 17);
 	assert_null(conf.lcores);
 	assert_string_equal(conf.coremask, "f");
-	assert_int_equal(conf.main_lcore, 1);
-	assert_int_equal(conf.node_bytes[1], 32 << 20);
-	assert_int_equal(conf.huge, PLX_HUGE_1G);
-	assert_int_equal(conf.numa, PLX_NUMA_STRICT);
 	assert_string_equal(conf.provider, "net");
 	assert_string_equal(conf.config, "x.conf");
+	assert_string_equal(conf.idle, "poll");
+	assert_string_equal(conf.tcp, "dscp=46");
 	assert_int_equal(conf.log_level_count, 2);
 	assert_string_equal(conf.log_levels[0], "eal:debug");
 	assert_string_equal(conf.log_levels[1], "info");
 	assert_true(conf.dry_run && conf.show_version && conf.show_help);
 }
 
+#define FIELD(name) offsetof(struct plx_eal_conf, name), sizeof(conf.name)
+
+TEST(values_reach_their_fields)
+{
+	static const struct {
+		const char *word;
+		size_t offset, bytes;
+		uint64_t value;
+	} rows[] = {
+		{"--main-lcore=255", FIELD(main_lcore), 255},
+		{"--lane-slots=65536", FIELD(lane_slots), 65536},
+		{"--huge=2M", FIELD(huge), PLX_HUGE_2M},
+		{"--huge=1G", FIELD(huge), PLX_HUGE_1G},
+		{"--huge=none", FIELD(huge), PLX_HUGE_NONE},
+		{"--numa=prefer", FIELD(numa), PLX_NUMA_PREFER},
+		{"--numa=strict", FIELD(numa), PLX_NUMA_STRICT},
+		{"--numa=any", FIELD(numa), PLX_NUMA_ANY},
+		{"--dump-memory=no", FIELD(no_dump), true},
+		{"--dump-memory=yes", FIELD(no_dump), false},
+		{"--require=rdma", FIELD(require_rdma), true},
+		{"--require=none", FIELD(require_rdma), false},
+		{"--receive-mem=48M", FIELD(receive_bytes), 48 * MB},
+		{"--partial-mem=3M", FIELD(partial_bytes), 3 * MB},
+		{"--turn-max=64", FIELD(turn_max), 64},
+		{"--turn-time=20us", FIELD(turn_ns), 20 * PLX_NS_PER_US},
+		{"--links-max=10", FIELD(admission.links_max), 10},
+		{"--links-per-host=none", FIELD(admission.links_per_host_max), PLX_NO_LIMIT},
+		{"--accepts-per-s=4294967294", FIELD(admission.accepts_per_s), PLX_NO_LIMIT - 1},
+		{"--handshakes-max=1", FIELD(admission.handshakes_max), 1},
+		{"--heartbeat=10ms", FIELD(heartbeat_ns), 10 * PLX_NS_PER_MS},
+		{"--heartbeat=100ms", FIELD(dead_after_ns), 0}, /* the default */
+		{"--heartbeat=1h:1d", FIELD(heartbeat_ns), 3600 * PLX_NS_PER_S},
+		{"--heartbeat=1h:1d", FIELD(dead_after_ns), 86400 * PLX_NS_PER_S},
+		{"--heartbeat=20ms:80ms", FIELD(dead_after_ns), 80 * PLX_NS_PER_MS},
+		{"--heartbeat=off", FIELD(heartbeat_ns), PLX_NEVER},
+		{"--heartbeat=off", FIELD(dead_after_ns), PLX_NEVER},
+		{"--dead-after-max=5min", FIELD(dead_after_max_ns), 300 * PLX_NS_PER_S},
+		{"--self-test=1", FIELD(self_test_rate), 1},
+		{"--self-test=off", FIELD(self_test_rate), PLX_NONE},
+		{"--descriptors=keep", FIELD(keep_descriptors), true},
+		{"--descriptors=raise", FIELD(keep_descriptors), false},
+		{"--socket-mem=64", FIELD(node_bytes[0]), 64 * MB},
+		{"--socket-mem=64", FIELD(node_bytes[1]), 0},
+		{"--socket-mem=16,512K", FIELD(node_bytes[1]), 512 * 1024},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint64_t value = 0;
+
+		/* The command line replaces what the program sets. */
+		memset(conf.node_bytes, 1, sizeof(conf.node_bytes));
+		conf.dead_after_ns = 1;
+		assert_int_equal(PARSE(rows[i].word), 1);
+		memcpy(&value, (char *)&conf + rows[i].offset, rows[i].bytes);
+		if (value != rows[i].value)
+			fail_msg("%s gives %llu", rows[i].word, (unsigned long long)value);
+		plx_eal_conf_fini(&conf);
+	}
+}
+
 TEST(parsing_ends_at_the_options_of_the_application)
 {
+	const char *argv[] = {"program", "-l", "0", "word", "--huge", "none", NULL};
+	const char *before[PLX_ARRAY_LEN(argv)];
+
 	assert_int_equal(PARSE("-l", "0", "--", "--huge", "none"), 3);
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
 	plx_eal_conf_fini(&conf);
-	assert_int_equal(PARSE("-l", "0", "word", "--huge", "none"), 2);
+	memcpy(before, argv, sizeof(argv));
+	assert_int_equal(plx_eal_parse(6, (char **)argv, &conf), 2);
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
+	assert_memory_equal(before, argv, sizeof(argv)); /* not reordered */
 	plx_eal_conf_fini(&conf);
 	assert_int_equal(PARSE("--"), 1);
 	assert_int_equal(parse((const char *const[]){NULL}), 0);
 	assert_int_equal(plx_eal_parse(0, (char *[]){NULL}, &conf), 0);
 }
 
-TEST(values_are_not_taken_for_options)
-{
-	assert_int_equal(PARSE("--config=-x", "-l", "xlcores"), 3);
-	assert_string_equal(conf.config, "-x");
-	assert_string_equal(conf.lcores, "xlcores"); /* not an option without its dash */
-}
-
-TEST(argv_is_not_reordered)
-{
-	const char *argv[] = {"program", "-l", "0", "word", "--huge", "none", NULL};
-	const char *before[PLX_ARRAY_LEN(argv)];
-
-	memcpy(before, argv, sizeof(argv));
-	assert_int_equal(plx_eal_parse(6, (char **)argv, &conf), 2);
-	assert_memory_equal(before, argv, sizeof(argv));
-}
-
 TEST(bad_options_are_reported)
 {
+	static char many_nodes[16 + 2 * PLX_EAL_NODES_MAX] = "--socket-mem=0";
 	static const struct {
 		const char *words[6];
 		const char *text;
 	} rows[] = {
-		{{"--lcore-list", "0"},
-		 "--lcore-list: unknown option; did you mean --lcores? (--help lists all)"},
-		{{"--frobnicate=1"}, "--frobnicate: unknown option (--help lists all)"},
-		{{"-lcores", "0"}, "-lcores: a long option has two dashes; give --lcores"},
-		{{"-x"}, "-x: unknown option (--help lists all)"},
-		{{"--co", "1"}, "--co: ambiguous; give --coremask or --config"},
-		{{"--lcores"}, "--lcores: a value is missing; give --lcores LIST"},
-		{{"-l"}, "-l: a value is missing; give -l LIST"},
-		{{"-l", "--", "x"}, "-l: a value is missing, and '--' follows; give -l LIST"},
-		{{"--huge", "--dry-run"},
-		 "--huge: a value is missing, and '--dry-run' follows; give --huge 2M|1G|none"},
+		{{"--lcore-list", "0"}, "--lcore-list: unknown option; did you mean --lcores?"},
 		{{"--lcores="}, "--lcores: a value is missing; give --lcores LIST"},
-		{{"-l", ""}, "-l: a value is missing; give -l LIST"},
-		{{"--dry-run=yes"}, "--dry-run=yes: takes no value; give --dry-run alone"},
+		{{"-l", "--", "x"}, "-l: a value is missing, and '--' follows; give -l LIST"},
 		{{"-l", "0", "--lcores", "1"}, "--lcores 1: given before as -l; give one of them"},
-		{{"--numa", "any", "--numa=any"},
-		 "--numa any: given before as --numa; give one of them"},
+		{{"--numa", "any", "--numa=any"}, "--numa any: given before as --numa; give one"},
 		{{"--dry-run", "--dry-run"}, "--dry-run: given twice; give it once"},
 		{{"-l", "0", "-c", "1"},
 		 "-l 0 and -c 1: give one of them, a list or a mask, not both"},
 		{{"--coremask=3", "--lcores=0"},
 		 "--lcores 0 and --coremask 3: give one of them, a list or a mask, not both"},
+		{{"--provider=\x1b[31m"}, "--provider \"\\x1b[31m\": a control character"},
+		{{"--huge=16G"}, "--huge 16G: unknown value; give one of: 2M, 1G, none"},
+		{{"--numa=prefered"},
+		 "--numa prefered: unknown value; give one of: prefer, strict, any"},
+		{{"--dump-memory=never"}, "never: unknown value; give one of: yes, no"},
+		{{"--require=rdna"}, "--require rdna: unknown value; give one of: none, rdma"},
+		{{"--descriptors=1024"}, "1024: unknown value; give one of: raise, keep"},
+		{{"--main-lcore=256"}, "--main-lcore 256: out of range; give 0 to 255"},
+		{{"--main-lcore=4294967298"}, "out of range; give 0 to 255"},
+		{{"--main-lcore=2x"}, "--main-lcore 2x: not a whole number"},
+		{{"--lane-slots=1"}, "--lane-slots 1: out of range; give 2 to 65536"},
+		{{"--lane-slots=131072"}, "give 2 to 65536"},
+		{{"--lane-slots=100"}, "100: not a power of two; give one from 2 to 65536"},
+		{{"--receive-mem=1K"}, "--receive-mem 1K: out of range; give 1M to 1T"},
+		{{"--partial-mem=1K"}, "--partial-mem 1K: out of range; give 1M to 1T"},
+		{{"--turn-max=0"}, "--turn-max 0: out of range; give 1 to 4294967295"},
+		{{"--turn-time=2s"}, "--turn-time 2s: out of range; give 1us to 1s"},
+		{{"--handshakes-max=0"}, "out of range; give 1 to 4294967294, or none"},
+		{{"--links-max=off"},
+		 "--links-max off: not a whole number; give digits only, or "
+		 "none"},
+		{{"--self-test=on"},
+		 "--self-test on: not a whole number; give digits only, or off"},
+		{{"--self-test=0"}, "--self-test 0: out of range; give 1 to 1000000000, or off"},
+		{{"--dead-after-max=39ms"}, "39ms: out of range; give 40ms to 1d"},
+		{{"--dead-after-max=off"}, "--dead-after-max off: not a duration"},
+		{{"--heartbeat=9ms"}, "9ms: out of range; give 10ms to 1h, or off"},
+		{{"--heartbeat=100ms:399ms"}, "silence 399ms: out of range; give 400ms to 1d"},
+		{{"--heartbeat=100ms:"}, "--heartbeat, silence : not a duration"},
+		{{"--heartbeat=:500ms"}, "--heartbeat : not a duration"},
+		{{"--heartbeat=100ms:off"}, "--heartbeat, silence off: not a duration"},
+		{{"--heartbeat=10000000000000000000000000000000000000ms"}, "out of range"},
+		{{"--socket-mem=64,"}, "--socket-mem, node 1: : not an amount of memory; give MiB"},
+		{{"--socket-mem=64,abc"}, "node 1: abc: not an amount of memory"},
+		{{"--socket-mem=-1"}, "-1: out of range; give 0 to 1024T"},
+		{{"--socket-mem=0000000000000000000000000000064x"}, "not an amount of memory"},
+		{{"--socket-mem=17592186044416"}, "out of range"}, /* 2^64 bytes */
+		{{many_nodes}, "more than 64 NUMA nodes"},
 	};
 
+	for (int i = 0; i < PLX_EAL_NODES_MAX; i++)
+		strcat(many_nodes, ",0");
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(parse(rows[i].words), -EINVAL);
-		assert_string_equal(plx_error(), rows[i].text);
+		assert_fails(parse(rows[i].words), -EINVAL, rows[i].text);
 		plx_eal_conf_fini(&conf);
 	}
 }
@@ -133,9 +216,8 @@ TEST(too_many_log_levels_are_refused)
 
 	for (int i = 1; i <= PLX_EAL_LEVELS_MAX + 1; i++)
 		argv[i] = "--log-level=info";
-	assert_int_equal(plx_eal_parse(2 + PLX_EAL_LEVELS_MAX, (char **)argv, &conf), -EINVAL);
-	assert_string_equal(plx_error(),
-			    "--log-level info: too many log levels; at most 16 are allowed");
+	assert_fails(plx_eal_parse(2 + PLX_EAL_LEVELS_MAX, (char **)argv, &conf), -EINVAL,
+		     "--log-level info: too many log levels; at most 16 are allowed");
 }
 
 TEST(the_command_line_overrides_the_program)
@@ -147,7 +229,93 @@ TEST(the_command_line_overrides_the_program)
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
-PLX_TEST(the_help_describes_every_option)
+/* The origin of a setting ------------------------------------------------------------------- */
+
+TEST(the_origin_of_a_value_is_a_copy_of_what_the_user_typed)
+{
+	char given[32] = "lcores in x:1";
+
+	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge"); /* set by the program */
+	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0", given), 0);
+	assert_int_equal(eal_conf_set(&conf, OPT_LOG_LEVEL, "debug", given), 0);
+	memset(given, 'x', sizeof(given));
+	assert_string_equal(eal_conf_origin(&conf, OPT_LCORES), "lcores in x:1");
+	assert_string_equal(conf.level_origins[0], "lcores in x:1");
+}
+
+TEST(the_number_of_owned_strings_is_bounded)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(conf.owned); i++)
+		assert_non_null(eal_conf_own(&conf, "text"));
+	assert_null(eal_conf_own(&conf, "one more"));
+	assert_error_has("out of memory");
+}
+
+TEST(a_conf_can_be_reused_after_fini)
+{
+	const struct plx_eal_conf zero = {0};
+
+	assert_int_equal(PARSE("--dry-run"), 1);
+	plx_eal_conf_fini(&conf);
+	assert_memory_equal(&conf, &zero, sizeof(conf));
+	plx_eal_conf_fini(&conf);
+	assert_int_equal(PARSE("--dry-run"), 1);
+}
+
+/* Checks that need the host ----------------------------------------------------------------- */
+
+TEST(memory_that_the_host_lacks_is_refused)
+{
+	static const struct {
+		const char *word, *error; /* error: NULL: it has it */
+		unsigned count;
+	} rows[] = {
+		{"--socket-mem=0", NULL, 0},
+		{"--socket-mem=64", NULL, 1},
+		{"--socket-mem=0,512K", NULL, 2},
+		{"--socket-mem=8M,0,0,0", NULL, 1}, /* no memory on a missing node */
+		{"--socket-mem=0,0,1",
+		 "--socket-mem: there is no NUMA node 2 to take memory on; "
+		 "this host has 2, the first is node 0",
+		 0},
+		{"--socket-mem=1024T", "more memory than this host has (", 0},
+		{"--socket-mem=1048576G,1", "more memory than this host has (", 0},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		unsigned count = 99;
+
+		assert_int_equal(PARSE(rows[i].word), 1);
+		if (rows[i].error) {
+			assert_fails(eal_check_memory(&conf, topo, &count), -EINVAL, rows[i].error);
+		} else {
+			assert_works(eal_check_memory(&conf, topo, &count));
+			assert_int_equal(count, rows[i].count);
+		}
+		plx_eal_conf_fini(&conf);
+	}
+}
+
+TEST(the_main_lcore_must_be_in_the_map)
+{
+	struct plx_lcore_map map;
+	uint32_t id = 99;
+
+	assert_works(plx_lcore_map_parse_list("-l", "2-3,7", topo, &map));
+	assert_works(eal_check_main_lcore(&conf, &map, &id));
+	assert_int_equal(id, 2); /* the smallest */
+	conf.main_lcore = 7;
+	assert_works(eal_check_main_lcore(&conf, &map, &id));
+	assert_int_equal(id, 7);
+	assert_int_equal(PARSE("--main-lcore=0"), 1);
+	assert_fails(eal_check_main_lcore(&conf, &map, &id), -EINVAL,
+		     "--main-lcore 0: not one of the lcores (2-3,7); give one of them, or add it");
+	plx_lcore_map_fini(&map);
+}
+
+/* Help -------------------------------------------------------------------------------------- */
+
+PLX_TEST(the_help_describes_every_option_in_eighty_columns)
 {
 	const char *help = plx_eal_options_help();
 	char wanted[64];
@@ -159,8 +327,11 @@ PLX_TEST(the_help_describes_every_option)
 			 option->placeholder ? option->placeholder : "");
 		assert_non_null(strstr(help, wanted));
 	}
+	assert_non_null(strstr(help, "Lcores:\n  -l, --lcores LIST"));
 	assert_non_null(strstr(help, "(default: auto)"));
 	assert_ptr_equal(plx_eal_options_help(), help);
+	for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		assert_in_range(strcspn(line, "\n"), 1, 80);
 }
 
 PLX_TEST(the_help_names_each_setting_of_tcp)
@@ -181,14 +352,4 @@ PLX_TEST(the_help_names_each_setting_of_tcp)
 	assert_true(count > 5);
 }
 
-PLX_TEST(the_help_fits_eighty_columns)
-{
-	for (const char *line = plx_eal_options_help(); *line; line += strspn(line, "\n")) {
-		size_t len = strcspn(line, "\n");
-
-		assert_in_range(len, 1, 80);
-		line += len;
-	}
-}
-
-PLX_TEST_MAIN()
+PLX_TEST_MAIN_WITH(open_topo, close_topo)
