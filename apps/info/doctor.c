@@ -8,12 +8,7 @@
 
 #define WRAP_COLUMNS 92
 
-const char *info_severity_name(enum info_severity severity)
-{
-	static const char *const names[] = {"problem", "advice", "note"};
-
-	return names[severity];
-}
+const char *const info_severity_names[] = {"problem", "advice", "note"};
 
 void doctor_find(struct report *report, enum info_severity severity, const char *id,
 		 const char *why, const char *format, ...)
@@ -94,18 +89,18 @@ static void wrapped(FILE *out, const char *label, const char *text)
 	}
 }
 
-void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out)
+void info_print_findings(const struct info *info, FILE *out)
 {
 	static const char *const marks[] = {"!!", "! ", "- "};
 
 	fprintf(out, "\nDoctor\n");
-	if (count == 0)
+	if (info->finding_count == 0)
 		fprintf(out, "  nothing to change\n");
-	for (unsigned i = 0; i < count; i++) {
-		const struct info_finding *finding = &findings[i];
+	for (unsigned i = 0; i < info->finding_count; i++) {
+		const struct info_finding *finding = &info->findings[i];
 
 		fprintf(out, "  %s %s: %s\n", marks[finding->severity],
-			info_severity_name(finding->severity), finding->seen);
+			info_severity_names[finding->severity], finding->seen);
 		wrapped(out, "why: ", finding->why);
 		/* Not wrapped, so that it can be copied. */
 		if (finding->command[0])

@@ -74,6 +74,7 @@ struct info_claim {
 	unsigned cpu;
 	uint64_t inode;   /* of the claim's socket */
 	bool elsewhere;   /* in another network namespace */
+	bool shared;      /* the claim before it is of the same CPU; see info_complete */
 	pid_t pid;        /* 0: the owner's descriptors are not readable */
 	char command[64]; /* printable; "" if pid is 0 */
 };
@@ -101,6 +102,7 @@ struct info_cpus {
 	struct info_claim claims[INFO_CLAIMS_MAX];
 	unsigned claim_count;
 	bool claims_hidden;                           /* other containers may have more */
+	char first_cpu[8];                            /* where lcores then look from; or "" */
 	struct info_sharer sharers[INFO_SHARERS_MAX]; /* by CPU, then by pid */
 	unsigned sharer_count;
 };
@@ -174,6 +176,7 @@ struct info_driver {
 
 struct info_fabric {
 	uint32_t version; /* of libfabric, FI_MAJOR and FI_MINOR */
+	char version_text[16];
 	struct info_provider providers[INFO_PROVIDERS_MAX];
 	unsigned provider_count;
 	struct info_driver drivers[INFO_DRIVERS_MAX];
@@ -213,6 +216,13 @@ struct info_details {
  * -EOPNOTSUPP built without libibverbs; -EIO and others: opening or querying failed. */
 int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out);
 
+/* All that is known about a port; see info_complete. */
+struct info_port {
+	struct plx_rdma_port seen;
+	unsigned mtu_bytes, mtu_max_bytes; /* 0: unknown */
+	char addresses[128];
+};
+
 struct info_device {
 	struct plx_rdma_device seen;             /* what the kernel shows to everyone */
 	bool usable;                             /* user space can open it */
@@ -221,12 +231,19 @@ struct info_device {
 	struct info_details details;             /* if usable */
 	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of a port, by blanks */
 	bool has_address; /* an active port has an address that other hosts can route to */
+
+	/* See info_complete. */
+	const char *transport, *protocol; /* "InfiniBand", "RoCE" */
+	int inline_max_bytes;             /* -1: unknown */
+	char cpus[256];                   /* of its NUMA node; "": unknown */
+	struct info_port ports[PLX_RDMA_PORTS_MAX];
 };
 
 struct info_rdma {
 	struct info_device devices[INFO_DEVICES_MAX];
 	unsigned device_count;
 	unsigned device_total; /* including those that do not fit into devices */
+	unsigned device_more;  /* those that do not fit; see info_complete */
 	enum info_file cm;     /* /dev/infiniband/rdma_cm, needed to connect */
 };
 
@@ -240,14 +257,6 @@ void info_probe_rdma(struct info_rdma *rdma);
 void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma);
 
 /* Everything, and what to change (doctor.c, doctor_*.c) -------------------------------------- */
-
-struct info {
-	struct info_cpus cpus;
-	struct info_memory memory;
-	struct info_kernel kernel;
-	struct info_fabric fabric;
-	struct info_rdma rdma;
-};
 
 enum info_severity {
 	INFO_PROBLEM, /* something fails, or is unusably slow */
@@ -263,20 +272,36 @@ struct info_finding {
 	char command[256]; /* "" if there is no command */
 };
 
-const char *info_severity_name(enum info_severity severity);
+extern const char *const info_severity_names[];
+
+struct info {
+	struct info_cpus cpus;
+	struct info_memory memory;
+	struct info_kernel kernel;
+	struct info_fabric fabric;
+	struct info_rdma rdma;
+
+	/* See info_complete. */
+	unsigned schema;
+	const char *version; /* of Pollux */
+	struct info_finding findings[INFO_FINDINGS_MAX];
+	unsigned finding_count;
+};
+
+/** After gathering: fill in what is made of other values, and the findings. */
+void info_complete(struct info *info);
 
 /** Judge a host; the most severe findings come first. Returns how many. */
 unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max);
 
-/* Printing (print.c, json.c) ----------------------------------------------------------------- */
+/* Printing (describe.c, show.c) -------------------------------------------------------------- */
 
 #define INFO_JSON_SCHEMA 1
 
 void info_print(const struct info *info, FILE *out);
-void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out);
+void info_print_findings(const struct info *info, FILE *out);
 
 /** Print one JSON object and a newline. Return: 0; -ENOMEM; -EIO. */
-int info_print_json(const struct info *info, const struct info_finding *findings, unsigned count,
-		    FILE *out);
+int info_print_json(const struct info *info, FILE *out);
 
 #endif

@@ -48,19 +48,17 @@ static int gather(struct info *info)
 	info_probe_rdma(&info->rdma);
 	plx_topo_close(topo);
 	info_gather_fabric(plx_drivers, &info->fabric);
+	info_complete(info);
 	return 0;
 }
 
 static int show(const struct info *info)
 {
-	struct info_finding findings[INFO_FINDINGS_MAX];
-	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
-
 	if (format == JSON)
-		return info_print_json(info, findings, count, stdout);
+		return info_print_json(info, stdout);
 	if (!doctor_only)
 		info_print(info, stdout);
-	info_print_findings(findings, count, stdout);
+	info_print_findings(info, stdout);
 	return plx_app_flush();
 }
 
