@@ -95,26 +95,9 @@ static int run(void)
 	return status;
 }
 
-/* Take the first word as a mode, or an attempt at one. Returns how many words were taken. */
-static int take_mode(int argc, char **argv)
-{
-	if (argc < 2 || !argv[1][0] || argv[1][0] == '-')
-		return 0;
-	cat_conf.mode_word = argv[1];
-	for (unsigned mode = CAT_PUBLISH; mode < CAT_MODE_COUNT; mode++)
-		if (strcmp(argv[1], cat_mode_names[mode]) == 0)
-			cat_conf.mode = mode;
-	return 1;
-}
-
 int main(int argc, char **argv)
 {
-	int taken = take_mode(argc, argv), result;
+	int result = plx_app_start(argc, argv, &cat_app);
 
-	if (taken) /* without the mode */
-		argv[1] = argv[0];
-	if (taken && cat_conf.mode == CAT_NONE) /* the other options may fit the intended mode */
-		argc = 1 + taken;
-	result = plx_app_start(argc - taken, argv + taken, &cat_app);
 	return result == PLX_APP_RUN ? plx_app_finish(&cat_app, run()) : result;
 }

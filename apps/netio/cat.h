@@ -11,15 +11,7 @@
 
 #define CAT_MESSAGE_MAX (16u << 20) /* a line; the default limit of NetIO's sockets */
 
-enum cat_mode {
-	CAT_NONE,
-	CAT_PUBLISH,
-	CAT_SUBSCRIBE,
-	CAT_SEND,
-	CAT_PUSH,
-	CAT_RECV,
-	CAT_MODE_COUNT
-};
+enum cat_mode { CAT_PUBLISH, CAT_SUBSCRIBE, CAT_SEND, CAT_PUSH, CAT_RECV };
 enum cat_encoding { CAT_TEXT, CAT_HEX, CAT_RAW };
 
 /* cat_options.c: the command line ------------------------------------------------------------- */
@@ -30,8 +22,7 @@ struct cat_address {
 };
 
 struct cat_conf {
-	enum cat_mode mode;
-	const char *mode_word;                          /* as given; NULL: not given */
+	unsigned mode;                                  /* enum cat_mode */
 	struct cat_address addresses[PLX_APP_LIST_MAX]; /* subscribe, push: several */
 	unsigned address_count;
 	unsigned encoding; /* enum cat_encoding */
@@ -49,10 +40,9 @@ struct cat_conf {
 
 extern struct cat_conf cat_conf;
 extern const struct plx_app cat_app;
-extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
+extern const char *const cat_mode_names[];
 
-/* cat_where.c: addresses and tags
- * --------------------------------------------------------------- */
+/* cat_where.c: addresses and tags -------------------------------------------------------------- */
 
 /* Each checks its argument and stores it in cat_conf. Return: 0; -EINVAL. */
 
@@ -90,7 +80,7 @@ struct cat_sender {
 	/* again: the same message as before, which found no room. Return: enum netio_status, or
 	 * another error. */
 	int (*send)(const void *data, size_t len, bool again);
-	void (*flush)(void);
+	void (*flush)(void); /* NULL: nothing waits in pages */
 	/* The input has ended: send what is left, then call cat_end. */
 	void (*finish)(void);
 };
@@ -134,8 +124,7 @@ void cat_output_message(const struct netio_msg *msg, const char *publisher);
 /* After the loop: write what is left, while the reader takes it. */
 void cat_output_finish(void);
 
-/* cat_stats.c: rates of the messages received, for --stats ---------------------------------------
- */
+/* cat_stats.c: rates of the messages received, for --stats ------------------------------------- */
 
 /* Return: 0; an error. */
 int cat_stats_start(struct netio_eventloop *evloop);

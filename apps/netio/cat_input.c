@@ -167,7 +167,8 @@ static void flush(uint64_t now_ns)
 	if ((in.has_message || in.is_file) && !in.is_blocked && now_ns < in.flushed_ns + FLUSH_NS &&
 	    in.due_ns < in.flushed_ns + FLUSH_NS)
 		return;
-	in.sender->flush();
+	if (in.sender->flush)
+		in.sender->flush();
 	in.unflushed = false;
 	in.flushed_ns = now_ns;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of netio-cat, and which modes take which option. */
+/* The command line of netio-cat. */
 #include "cat.h"
-#include "option_words.h"
 
 #define IN(mode) (1u << CAT_##mode)
 #define SENDS    (IN(PUBLISH) | IN(SEND) | IN(PUSH))
@@ -9,114 +8,71 @@
 
 static const char *const encodings[] = {"text", "hex", "raw", NULL};
 static const char *const policies[] = NETIO_POLICY_NAMES;
-const char *const cat_mode_names[] = {"", "publish", "subscribe", "send", "push", "recv", NULL};
+const char *const cat_mode_names[] = {"publish", "subscribe", "send", "push", "recv", NULL};
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
 
 static struct plx_app_list tags, connect_to;
 static const char *listen_at; /* NULL: not given */
-
-/* Options that only some modes take: whether each was given. */
-static struct {
-	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
-	bool at_most_once, connect, listen, show_time, show_publisher, stats;
-} given;
-
-static const struct {
-	const char *name;
-	const bool *given;
-	unsigned modes;
-} limited[] = {
-	{"--tag", &given.tag, SENDS | IN(SUBSCRIBE)},
-	{"--block", &given.block, SENDS},
-	{"--unbuffered", &given.unbuffered, IN(PUBLISH) | IN(SEND)},
-	{"--rate", &given.rate, SENDS},
-	{"--subscribers", &given.subscribers, IN(PUBLISH)},
-	{"--at-once", &given.at_once, IN(SUBSCRIBE)},
-	{"--show-tag", &given.show_tag, RECEIVES},
-	{"--show-publisher", &given.show_publisher, IN(SUBSCRIBE)},
-	{"--show-time", &given.show_time, RECEIVES},
-	{"--stats", &given.stats, RECEIVES},
-	{"--slow", &given.slow, IN(PUBLISH) | IN(SUBSCRIBE)},
-	{"--backlog", &given.backlog, IN(PUBLISH) | IN(SUBSCRIBE)},
-	{"--at-most-once", &given.at_most_once, IN(PUSH)},
-	{"--connect", &given.connect, IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)},
-	{"--listen", &given.listen, IN(PUBLISH) | IN(RECV)},
-};
+static bool block_given, slow_given;
 
 static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_at,
 		    "publish, recv: listen on host:port; *:port is every address, port 0 a free "
 		    "one, printed",
-		    .given = &given.listen),
+		    .modes = IN(PUBLISH) | IN(RECV)),
 	PLX_LIST("connect", "ADDR", &connect_to,
 		 "send: connect to host:port; subscribe: to a publisher, push: to a receiver, may "
 		 "be repeated",
-		 .given = &given.connect),
+		 .modes = IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)),
 	PLX_LIST(
 		"tag", "TAG", &tags,
 		"publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST, "
 		"BITS/MASK or all, may be repeated",
-		.letter = 't', .given = &given.tag),
-	PLX_CHOICE("encoding", "NAME", &cat_conf.encoding, encodings,
+		.letter = 't', .modes = SENDS | IN(SUBSCRIBE)),
+	PLX_CHOICE("encoding", "text|hex|raw", &cat_conf.encoding, encodings,
 		   "text: a message is a line; hex: a line of pairs of digits; raw: bytes (default "
 		   "text)",
 		   .letter = 'e'),
 	PLX_SIZE("block", "SIZE", &cat_conf.block_bytes, 1, CAT_MESSAGE_MAX,
 		 "publish, send, push with -e raw: longest message (default 64K)",
-		 .given = &given.block),
+		 .given = &block_given, .modes = SENDS),
 	PLX_FLAG("unbuffered", &cat_conf.unbuffered,
-		 "publish, send: one message per frame, no pages", .given = &given.unbuffered),
+		 "publish, send: one message per frame, no pages", .modes = IN(PUBLISH) | IN(SEND)),
 	PLX_UINT("rate", "R", &cat_conf.rate, 1, 1000000,
-		 "publish, send, push: most messages per second", .given = &given.rate),
+		 "publish, send, push: most messages per second", .modes = SENDS),
 	PLX_FLAG("at-most-once", &cat_conf.at_most_once,
-		 "push: do not resend what a lost receiver had not finished",
-		 .given = &given.at_most_once),
+		 "push: do not resend what a lost receiver had not finished", .modes = IN(PUSH)),
 	PLX_UINT("count", "N", &cat_conf.count, 1, 0, "stop after N messages"),
 	PLX_UINT("subscribers", "N", &cat_conf.subscribers, 0, 1000000,
-		 "publish: start when N have subscribed (default 1)", .given = &given.subscribers),
+		 "publish: start when N have subscribed (default 1)", .modes = IN(PUBLISH)),
 	PLX_FLAG("at-once", &cat_conf.at_once,
 		 "subscribe: one message per frame, even from a publisher that uses pages",
-		 .given = &given.at_once),
+		 .modes = IN(SUBSCRIBE)),
 	PLX_CHOICE("slow", "POLICY", &cat_conf.policy, policies,
 		   "policy for slow subscribers: block, disconnect, drop-old, drop-new, conflate "
 		   "(keep the newest of each tag). subscribe: for these subscriptions (default "
 		   "drop-old; default: the publisher's); publish: for those that choose none "
 		   "(default block)",
-		   .given = &given.slow),
+		   .given = &slow_given, .modes = IN(PUBLISH) | IN(SUBSCRIBE)),
 	PLX_SIZE("backlog", "SIZE", &cat_conf.backlog_bytes, 1, 1 << 30,
 		 "publish, subscribe: bytes that may wait before the policy applies (default: the "
 		 "publisher's pages, 2M)",
-		 .given = &given.backlog),
+		 .modes = IN(PUBLISH) | IN(SUBSCRIBE)),
 	PLX_FLAG("show-tag", &cat_conf.show_tag,
-		 "subscribe, recv: print the tag before each message", .given = &given.show_tag),
+		 "subscribe, recv: print the tag before each message", .modes = RECEIVES),
 	PLX_FLAG("show-publisher", &cat_conf.show_publisher,
 		 "subscribe: print the publisher before each message, also if there is only one",
-		 .given = &given.show_publisher),
+		 .modes = IN(SUBSCRIBE)),
 	PLX_FLAG("show-time", &cat_conf.show_time,
 		 "subscribe, recv: print when each message was received: seconds since 1970, UTC",
-		 .given = &given.show_time),
+		 .modes = RECEIVES),
 	PLX_FLAG(
 		"stats", &cat_conf.stats,
 		"subscribe, recv: print messages/s, bytes/s and gaps each second on standard error",
-		.given = &given.stats),
+		.modes = RECEIVES),
 	PLX_OPTIONS_END,
 };
-
-static int check_mode(void)
-{
-	const char *nearest, *word = cat_conf.mode_word;
-
-	if (!word)
-		return plx_fail(EINVAL, "what to do is missing; give publish, subscribe, send, "
-					"push or recv as the first word");
-	if (cat_conf.mode != CAT_NONE)
-		return 0;
-	nearest = plx_suggest(word, cat_mode_names + 1, CAT_MODE_COUNT - 1);
-	return plx_fail(
-		EINVAL, "%s: unknown word; give publish, subscribe, send, push or recv%s%s%s", word,
-		nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-}
 
 /* With -e raw nothing stands between messages. */
 static int check_raw(void)
@@ -139,35 +95,22 @@ static int check_raw(void)
 	return 0;
 }
 
-static int check_options(void)
-{
-	const char *mode = cat_mode_names[cat_conf.mode];
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(limited); i++)
-		if (*limited[i].given && !(limited[i].modes >> cat_conf.mode & 1))
-			return plx_fail(EINVAL, "%s: not for %s; leave it out", limited[i].name,
-					mode);
-	if (given.block && cat_conf.encoding != CAT_RAW)
-		return plx_fail(EINVAL, "--block: for -e raw; with -e %s a message is a line",
-				encodings[cat_conf.encoding]);
-	return 0;
-}
-
 static int check(void)
 {
-	int rc = check_mode();
+	int rc;
 
-	rc = rc ? rc : check_options();
+	if (block_given && cat_conf.encoding != CAT_RAW)
+		return plx_fail(EINVAL, "--block: for -e raw; with -e %s a message is a line",
+				encodings[cat_conf.encoding]);
 	/* Its reader may be a person with a pager, who must not stop a publisher. */
-	if (rc == 0 && cat_conf.mode == CAT_SUBSCRIBE && !given.slow)
+	if (cat_conf.mode == CAT_SUBSCRIBE && !slow_given)
 		cat_conf.policy = NETIO_POLICY_DROP_OLD;
-	if (rc == 0 && given.listen)
+	if (listen_at)
 		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
-	rc = rc ? rc : cat_where_addresses(&connect_to);
-	rc = rc ? rc : check_raw();
+	rc = cat_where_addresses(&connect_to) ?: check_raw();
 	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.address_count > 1)
 		cat_conf.show_publisher = true;
-	return rc ? rc : cat_where_tags(&tags);
+	return rc ?: cat_where_tags(&tags);
 }
 
 const struct plx_app cat_app = {
@@ -195,4 +138,6 @@ const struct plx_app cat_app = {
 	.more = "man netio-cat, or doc/apps/netio-cat.md",
 	.options = options,
 	.check = check,
+	.modes = cat_mode_names,
+	.mode = &cat_conf.mode,
 };

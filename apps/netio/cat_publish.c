@@ -219,10 +219,6 @@ static int send_unbuffered(const void *data, size_t len, bool again)
 	return rc;
 }
 
-static void flush_unbuffered(void)
-{
-}
-
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
 	cat_copy_done(key, status);
@@ -272,7 +268,7 @@ int cat_publish_start(struct netio_eventloop *evloop)
 {
 	static const struct cat_sender senders[] = {
 		{send_buffered, flush_buffered, finish},
-		{send_unbuffered, flush_unbuffered, finish},
+		{send_unbuffered, NULL, finish},
 	};
 	unsigned port = cat_conf.unbuffered ? listen_unbuffered(evloop) : listen_buffered(evloop);
 

@@ -108,10 +108,6 @@ static int push(const void *data, size_t len, bool again)
 				  1);
 }
 
-static void flush(void)
-{
-}
-
 /* The end ------------------------------------------------------------------------------------ */
 
 static void close_all(void)
@@ -142,7 +138,7 @@ static void finish(void)
 
 int cat_push_start(struct netio_eventloop *evloop)
 {
-	static const struct cat_sender sender = {push, flush, finish};
+	static const struct cat_sender sender = {push, NULL, finish};
 	struct netio_push_attr attr = {.promise = cat_conf.at_most_once ? NETIO_PUSH_AT_MOST_ONCE
 									: NETIO_PUSH_AT_LEAST_ONCE};
 

@@ -134,10 +134,6 @@ static int send_unbuffered(const void *data, size_t len, bool again)
 	return rc;
 }
 
-static void flush_unbuffered(void)
-{
-}
-
 static void finish_unbuffered(void)
 {
 	is_over = true;
@@ -201,7 +197,7 @@ int cat_send_start(struct netio_eventloop *evloop)
 {
 	static const struct cat_sender senders[] = {
 		{send_buffered, flush_buffered, finish_buffered},
-		{send_unbuffered, flush_unbuffered, finish_unbuffered},
+		{send_unbuffered, NULL, finish_unbuffered},
 	};
 	int rc = cat_conf.unbuffered ? connect_unbuffered(evloop) : connect_buffered(evloop);
 

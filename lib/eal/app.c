@@ -25,12 +25,15 @@ const char *app_name(const struct plx_app *app)
 static int read_all(int argc, char **argv, const struct plx_app *app, enum eal_option_id first,
 		    struct plx_eal_conf *conf)
 {
-	int dashes = 1, rc = 0; /* dashes: index of "--", or argc */
+	int mode = app_options_take_mode(app, argc > 1 ? argv[1] : NULL);
+	int dashes = 1 + mode, rc; /* dashes: index of "--", or argc */
 	uint64_t seen = 0;
 
+	if (mode < 0)
+		return mode;
 	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
 		dashes++;
-	for (int i = dashes == 1 ? 2 : 1; i < argc; i += i == dashes) {
+	for (int i = 1 + mode + (dashes == 1 + mode); i < argc; i += i == dashes) {
 		int end = i < dashes ? dashes : argc;
 
 		rc = app_options_own(app, plx_eal_options + first, argv[i],
@@ -43,7 +46,7 @@ static int read_all(int argc, char **argv, const struct plx_app *app, enum eal_o
 			return 0; /* even if later words are wrong */
 		i += rc;
 	}
-	return app_options_check(app, seen) ?: plx_eal_conf_file(conf);
+	return app_options_check(app, mode, seen) ?: plx_eal_conf_file(conf);
 }
 
 /* Printing --------------------------------------------------------------------------------- */

@@ -130,8 +130,65 @@ int app_options_take(const struct plx_app *app, int argc, char *const *argv, uin
 	return count < 0 ? count : store_once(app, &use, seen) ?: count;
 }
 
-int app_options_check(const struct plx_app *app, uint64_t seen)
+/* Modes ------------------------------------------------------------------------------------ */
+
+/* "send, push or receive" */
+static const char *list_modes(const struct plx_app *app, char out[256])
 {
+	struct plx_text text = {.out = out, .size = 256};
+
+	for (unsigned i = 0; app->modes[i]; i++)
+		plx_text_add(&text, "%s%s",
+			     i == 0              ? ""
+			     : app->modes[i + 1] ? ", "
+						 : " or ",
+			     app->modes[i]);
+	return out;
+}
+
+int app_options_take_mode(const struct plx_app *app, const char *word)
+{
+	const char *nearest;
+	char list[256];
+	size_t count = 0;
+
+	if (!app->modes || !word || !word[0] || word[0] == '-')
+		return 0;
+	for (; app->modes[count]; count++) {
+		if (strcmp(word, app->modes[count]) != 0)
+			continue;
+		*app->mode = (unsigned)count;
+		return 1;
+	}
+	nearest = plx_suggest(word, app->modes, count);
+	return plx_fail(EINVAL, "%s: unknown word; give %s%s%s%s", word, list_modes(app, list),
+			nearest ? "; did you mean " : "", nearest ?: "", nearest ? "?" : "");
+}
+
+/* Check the options of the command line against its mode. */
+static int check_modes(const struct plx_app *app, bool has_mode, uint64_t seen)
+{
+	char list[256];
+
+	if (app->modes && !has_mode)
+		return plx_fail(EINVAL, "what to do is missing; give %s as the first word",
+				list_modes(app, list));
+	for (unsigned i = 0; app->modes && app->options && app->options[i].name; i++) {
+		const struct plx_option *option = &app->options[i];
+
+		if (seen >> i & 1 && option->modes && !(option->modes >> *app->mode & 1))
+			return plx_fail(EINVAL, "--%s: not for %s; leave it out", option->name,
+					app->modes[*app->mode]);
+	}
+	return 0;
+}
+
+int app_options_check(const struct plx_app *app, bool has_mode, uint64_t seen)
+{
+	int rc = check_modes(app, has_mode, seen);
+
+	if (rc)
+		return rc;
 	for (unsigned i = 0; app->options && app->options[i].name; i++) {
 		const struct plx_option *option = &app->options[i];
 
@@ -145,16 +202,17 @@ int app_options_check(const struct plx_app *app, uint64_t seen)
 int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 {
 	uint64_t seen = 0;
-	int rc = app_options_check_table(app);
+	int rc = app_options_check_table(app)
+		       ?: app_options_take_mode(app, argc > 0 ? argv[0] : NULL);
 
-	if (rc)
+	if (rc < 0)
 		return rc;
-	for (int at = 0, count; at < argc; at += count) {
+	for (int at = rc, count; at < argc; at += count) {
 		count = app_options_take(app, argc - at, argv + at, &seen);
 		if (count < 0)
 			return count;
 	}
-	return app_options_check(app, seen);
+	return app_options_check(app, rc, seen);
 }
 
 /* Help ------------------------------------------------------------------------------------- */

@@ -18,11 +18,16 @@ int app_options_check_table(const struct plx_app *app);
 bool app_options_own(const struct plx_app *app, const struct plx_option *eal, const char *word,
 		     bool eal_first);
 
+/** Store the mode that the first word names, if the application has modes and it is no option.
+ * Return: the number of words, 0 or 1; -EINVAL unknown, the text lists them. */
+int app_options_take_mode(const struct plx_app *app, const char *word);
+
 /** Store the application's option that begins with argv[0]. seen: the options so far, initially 0.
  * Return: the number of words, 1 or 2; -EINVAL. */
 int app_options_take(const struct plx_app *app, int argc, char *const *argv, uint64_t *seen);
 
-/** After the last word. Return: 0; -EINVAL a required option is missing, or check() fails. */
-int app_options_check(const struct plx_app *app, uint64_t seen);
+/** After the last word. has_mode: there was one. Return: 0; -EINVAL a required option or the mode
+ * is missing, an option is not of the mode, or check() fails. */
+int app_options_check(const struct plx_app *app, bool has_mode, uint64_t seen);
 
 #endif

@@ -78,6 +78,8 @@ struct plx_option {
 	bool required PLX_OPTION_ZERO;     /**< must be given */
 	bool *given PLX_OPTION_ZERO;       /**< set if the option was given; may be NULL */
 	bool may_be_empty PLX_OPTION_ZERO; /**< the value */
+	uint32_t modes PLX_OPTION_ZERO;    /**< bit n: goes with modes[n] of struct plx_app; 0: with
+					    * all of them */
 };
 
 /* Rows of a table that ends with PLX_OPTIONS_END. Each macro checks the type of `to`. `...` is the
@@ -133,6 +135,11 @@ struct plx_app {
 	/** Return whether this run only waits for answers and ends: then it sleeps (--idle event)
 	 * on any allowed CPU, unless the user decides otherwise. Called after check. */
 	bool (*is_short)(void) PLX_OPTION_ZERO;
+	/** If the program does one of several things, such as "send" and "receive": these words, up
+	 * to 32, ended by NULL. The first word of the command line must be one of them, and its
+	 * index is stored in *mode. */
+	const char *const *modes PLX_OPTION_ZERO;
+	unsigned *mode PLX_OPTION_ZERO;
 };
 
 /** Not an exit status: run the program. */

@@ -17,6 +17,9 @@
 
 #define PROBE     "tests/apps/cli_probe"
 #define INFO      "apps/plx-info"
+#define CAT       "apps/netio-cat"
+#define TO        "--connect", "127.0.0.1:1"
+#define AT        "--listen", "127.0.0.1:1"
 #define TRY       "\ntry cli-probe --help\n"
 
 static const struct {
@@ -97,6 +100,34 @@ static const struct row rows[] = {
 	{{INFO, "-V"}, 0, {"plx-info (Pollux "}, {0}},
 	{{INFO, "--doc", "--form", "json"}, 0, {"\"schema\": 1,"}, {0}},
 	{{INFO, "-l", "0"}, 2, {0}, {"plx-info: -l: an EAL option; plx-info takes none\ntry plx-info --help\n"}},
+
+	/* netio-cat: the words that say what it does, its tags and addresses */
+	{{CAT, TO}, 2, {0}, {"what to do is missing; give publish, subscribe, send, push or recv as the first word"}},
+	{{CAT, "publsh", TO}, 2, {0}, {"publsh: unknown word; give publish, subscribe, send, push or recv; did you "
+	  "mean publish?\ntry netio-cat --help"}},
+	{{CAT, "recv", "--listen", "*:0", "--dry-run"}, 0, {"lcore 0: "}, {"warning:"}},
+	{{CAT, "recv", "--listen", "tcp://127.0.0.1:7000"}, 2, {0}, {"it needs no scheme"}},
+	{{CAT, "recv"}, 2, {0}, {"--listen ADDR is missing"}},
+	{{CAT, "push"}, 2, {0}, {"--connect ADDR is missing"}},
+	{{CAT, "send", "--connect", "127.0.0.1:0"}, 2, {0}, {"port 0; give 1 to 65535"}},
+	{{CAT, "push", "--connect", "*:1"}, 2, {0}, {"give a host, such as"}},
+	{{CAT, "push", TO, TO}, 2, {0}, {"--connect 127.0.0.1:1: given twice"}},
+	{{CAT, "send", TO, "--connect", "127.0.0.1:2"}, 2, {0}, {"takes one address; give it once"}},
+	{{CAT, "recv", AT, "-t", "1"}, 2, {0}, {"--tag: not for recv; leave it out"}},
+	{{CAT, "publish", AT, "-t", "1-2"}, 2, {0}, {"takes one tag"}},
+	{{CAT, "send", TO, "-t", "1", "-t", "2"}, 2, {0}, {"takes one; give it once"}},
+	{{CAT, "subscribe", TO}, 2, {0}, {"for everything give -t all"}},
+	{{CAT, "subscribe", TO, "-t", "all", "-t", "0/0"}, 2, {0}, {"--tag 0/0: given twice"}},
+	{{CAT, "subscribe", TO, "-t", "7-x"}, 2, {0}, {"--tag 7-x: not a tag"}},
+	{{CAT, "subscribe", TO, "-t", "7-9-11"}, 2, {0}, {"--tag 7-9-11: not a tag"}},
+	{{CAT, "subscribe", TO, "-t", "0x"}, 2, {0}, {"--tag 0x: not a tag"}},
+	{{CAT, "subscribe", TO, "-t", "18446744073709551616"}, 2, {0}, {"more than 64 bits"}},
+	{{CAT, "subscribe", TO, "-t", "9-7"}, 2, {0}, {"the lesser tag first"}},
+	{{CAT, "subscribe", TO, "-t", "0x11/0xf0"}, 2, {0}, {"give 0x10/0xf0"}},
+	{{CAT, "recv", AT, "-e", "raw", "--show-time"}, 2, {0}, {"--show-time: not with -e raw"}},
+	{{CAT, "subscribe", TO, "--connect", "127.0.0.1:2", "-t", "all", "-e", "raw"}, 2, {0},
+	 {"which publisher a message is of"}},
+	{{CAT, "send", TO, "--block", "1K"}, 2, {0}, {"--block: for -e raw"}},
 };
 /* clang-format on */
 

@@ -7,7 +7,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# Everything between standard input and output.
 for kind in '' --unbuffered; do
 	what="$provider ${kind:-buffered}"
 
@@ -20,35 +19,18 @@ for kind in '' --unbuffered; do
 	done
 	check "$what: 100000 lines published" "cmp '$temp/lines' '$temp/out' && cmp '$temp/lines' '$temp/out.tcp'"
 
-	serve recv recv --count 100000 >"$temp/out"
-	run send send --connect "127.0.0.1:$port" ${kind:+"$kind"} <"$temp/lines"
-	ends_well "$what" send
-	ends_well "$what" recv
-	check "$what: 100000 lines sent" "cmp '$temp/lines' '$temp/out'"
+	# A late reader blocks the sender, and nothing is lost.
+	rm -f "$temp/slow"
+	serve recv recv -e raw > >(slowly "$temp/slow")
+	run send send --connect "127.0.0.1:$port" -e raw --block 10K ${kind:+"$kind"} <"$temp/bytes"
+	ends_well "$what, slow reader" send
+	wait_until "cmp -s '$temp/bytes' '$temp/slow'"
+	check "$what: a slow reader has all that was sent" "(($? == 0))"
+	stop recv
+	check "$what: recv ends with 0 by SIGTERM" "(($? == 0))"
 done
 
-# A late reader blocks the sender, and nothing is lost.
-rm -f "$temp/slow"
-serve recv recv -e raw > >(slowly "$temp/slow")
-run send send --connect "127.0.0.1:$port" -e raw <"$temp/bytes"
-ends_well "$provider, slow reader" send
-wait_until "cmp -s '$temp/bytes' '$temp/slow'"
-check "$provider: a slow reader has all that was sent" "(($? == 0))"
-stop recv
-check "$provider: recv ends with 0 by SIGTERM" "(($? == 0))"
-
-rm -f "$temp/slow"
-serve pub publish -e raw --block 10K <"$temp/bytes"
-run sub subscribe --connect "127.0.0.1:$port" -t 0 -e raw --slow block > >(slowly "$temp/slow")
-ends_well "$provider, slow reader" pub
-wait_until "cmp -s '$temp/bytes' '$temp/slow'"
-check "$provider: a slow reader has all that was published" "(($? == 0))"
-wait_until "grep -q 'lost: ' '$temp/sub.err'"
-check "$provider: subscribe reports that the publisher left, and continues" "(($? == 0)) && kill -0 ${pid_of[sub]}"
-stop sub
-check "$provider: subscribe ends with 0 by SIGTERM" "(($? == 0))"
-
-# Several readers: one starts late, and one reads late and only blocks itself.
+# Several receivers: one starts late, and one reads late and only blocks itself.
 rm -f "$temp/slow"
 serve a recv --show-tag >"$temp/a.out"
 to=(--connect "127.0.0.1:$port")
@@ -68,7 +50,6 @@ check "$provider: push reports the receiver that is missing" \
 	"grep -q ':$missing refused .*trying again' '$temp/push.err' && grep -q ':$late .*connected' '$temp/push.err'"
 for name in a b c; do
 	stop $name
-	check "$provider: receiver $name ends with 0" "(($? == 0))"
 done
 wait_until "command cat '$temp/a.out' '$temp/c.out' '$temp/slow' | cut -d ' ' -f 2 | sort -n | cmp -s - '$temp/lines'"
 check "$provider: each line was pushed to one of three" "(($? == 0))"

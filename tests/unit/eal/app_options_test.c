@@ -219,6 +219,47 @@ TEST(the_check_function_may_refuse_the_options)
 	assert_string_equal(plx_error(), "the check says no");
 }
 
+TEST(a_program_may_do_what_its_first_word_says)
+{
+	static const char *const modes[] = {"send", "push", "receive", NULL};
+	static const struct plx_option own[] = {
+		PLX_FLAG("verify", &values.verify, "", .modes = 1 << 0 | 1 << 2),
+		PLX_FLAG("quiet", &values.quiet, ""),
+		PLX_OPTIONS_END,
+	};
+	static const struct {
+		const char *words[3], *text; /* text: NULL: taken */
+		unsigned mode;
+	} rows[] = {
+		{{"send", "--verify"}, NULL, 0},
+		{{"push", "--quiet"}, NULL, 1},
+		{{"receive", "--verify", "--quiet"}, NULL, 2},
+		{{"push", "--verify"}, "--verify: not for push; leave it out", 0},
+		{{"receve"},
+		 "receve: unknown word; give send, push or receive; did you mean receive?",
+		 0},
+		{{"zzz"}, "zzz: unknown word; give send, push or receive", 0},
+		{{"--quiet"},
+		 "what to do is missing; give send, push or receive as the first word",
+		 0},
+		{{"send", "push"}, "push: not an option", 0},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		unsigned mode = 7;
+		const struct plx_app several = {.options = own, .modes = modes, .mode = &mode};
+		int count = rows[i].words[2] ? 3 : rows[i].words[1] ? 2 : 1;
+
+		if (rows[i].text) {
+			assert_fails(plx_app_parse(count, (char **)rows[i].words, &several),
+				     -EINVAL, rows[i].text);
+		} else {
+			assert_works(plx_app_parse(count, (char **)rows[i].words, &several));
+			assert_int_equal(mode, rows[i].mode);
+		}
+	}
+}
+
 TEST(the_table_of_options_may_be_empty)
 {
 	const struct plx_app bare = {.name = "bare"};
