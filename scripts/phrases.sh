@@ -36,8 +36,6 @@ phrases='\bbehind\b|after, following, past
 
 # PATH: REGEX of finds that are allowed: names.
 allowed='scripts/phrases.sh: .
-scripts/bench/words.jq: \|beside\|
-tests/perf/netio_part_test.sh: "beside
 doc/apps/bench.md: .beside.'
 
 if (($#)); then

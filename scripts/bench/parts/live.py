@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part live, run only by --live HOST:PORT: calls of the self-test of a running, busy Pollux process."""
+from bench import words
+from bench.part import Part, Table
+from bench.rows import Row
+
+class Live(Part):
+    name = 'live'
+    title = 'Calls of the self-test'
+    unit = 'calls of the self-test, nanoseconds; percentiles of all rounds in one'
+    explained = 'Of a running process, in microseconds.'
+    rows = (Row('self-test', label='self-test', port=0,
+                client='{plx-ping} -l 0@{client_cpu} --idle poll --provider {provider} -- --process {client}'),)
+    sizes = (64, 1024, 16384)
+    seconds = (5, 0.5)
+    sums = ('count',)
+    pooled = True
+    tables = (Table('', (
+        *((head, lambda row, figure=figure: words.us(row.get(figure))) for head, figure in
+          (('min', 'min_ns'), ('p50', 'p50_ns'), ('p90', 'p90_ns'), ('p99', 'p99_ns'), ('p99.9', 'p99_9_ns'),
+           ('max', 'max_ns'))),
+        ('calls', lambda row: str(row['count'])), ('provider', lambda row: row['provider']))),)
+
+    def measure(self, run):
+        options = run.session.options
+        run.values |= {'address': options.peer, 'provider': options.provider or 'auto'}
+        run.client()
+        return run.read()
+
+    def extras(self):
+        return {'at': self.session.options.peer}

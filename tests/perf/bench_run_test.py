@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run of the bench: rounds, failures, interruption, its lock, and how processes end."""
+import contextlib
+import io
+import json
+import os
+import signal
+import time
+import unittest
+from unittest import mock
+
+from bench_fake import ROOT, BenchCase, trips
+
+from bench import build, cli, processes, schema
+from bench.run import Failed
+
+MAIN = ('--only', 'rtt', '--quick', '--sizes', '64')
+
+
+class Rounds(BenchCase):
+    def test_every_row_runs_once_a_round(self):
+        order = []
+        status, session = self.bench(lambda run: order.append((run.round, run.row.key)) or trips(), *MAIN, '--rounds', '2')
+        rows = [row.key for row in session.parts[0].chosen]
+        self.assertEqual(order, [(number, key) for number in (1, 2) for key in rows])
+        self.assertEqual((status, session.progress.done), (0, session.progress.steps - 1))
+
+    def test_the_result_follows_the_schema_and_has_its_files(self):
+        _, session = self.bench(lambda run: trips(), *MAIN)
+        summary = schema.load(session.out)
+        self.assertEqual(list(summary['parts']), ['rtt'])
+        self.assertIn('every_run', json.loads((session.out / 'rtt.json').read_text()))
+        self.assertIn('| Pollux, TCP | 7.00 |', (session.out / 'report.md').read_text())
+        self.assertIn('<h2>Round trips</h2>', (session.out / 'report.html').read_text())
+
+    def test_the_schema_refuses_what_is_no_result(self):
+        _, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
+        summary = schema.load(session.out)
+        for change in ({'schema': 'pollux-bench/1'}, {'cpus': None}, {'thresholds': [{}]}, {'parts': {'rtt': {}}}):
+            with self.assertRaises(schema.Invalid):
+                schema.check(summary | change)
+        summary['parts']['rtt']['rows'][0]['p50_ns'] = 'slow'
+        self.assertRaisesRegex(schema.Invalid, 'p50_ns', schema.check, summary)
+
+    def test_a_run_during_which_the_state_changed_is_repeated(self):
+        lines, count = iter([100, 100, 500, 100]), []
+        status, session = self.bench(lambda run: count.append(run.row.key) or trips(), *MAIN, '--rounds', '1',
+                                     probe=lambda: next(lines, 100))
+        self.assertEqual(count.count(count[0]), 1)
+        self.assertEqual(count.count(count[1]), 3)
+        self.assertEqual((status, session.parts[0].summarize(session.runs['rtt'])['changed']), (0, 2))
+
+    def test_a_doubted_run_is_repeated_once_and_then_fails(self):
+        count = []
+
+        def runner(run):
+            run.doubted = run.row.key == 'tcp-poll'
+            count.append(run.row.key)
+            return trips()
+        status, session = self.bench(runner, *MAIN, '--rounds', '1')
+        self.assertEqual((status, count.count('tcp-poll'), count.count('raw-tcp')), (1, 2, 1))
+        self.assertIn('could not account for its time', session.failures[0])
+
+    def test_a_late_run_gives_reasons(self):
+        _, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
+        session.progress.lose('slow starts', 99)
+        session.progress.begun = time.monotonic() - 1000
+        self.assertIn('slow starts (1 times, 1 min 39 s)', session.progress.why_late())
+        session.progress.begun = time.monotonic()
+        self.assertIsNone(session.progress.why_late())
+
+
+class Failures(BenchCase):
+    def failing(self, *keys):
+        def runner(run):
+            if run.row.key in keys:
+                raise Failed('client: status 1: no memory | it ended')
+            return trips()
+        return self.bench(runner, *MAIN, '--rounds', '1')
+
+    def test_a_failed_baseline_is_reported_but_does_not_fail_the_run(self):
+        status, session = self.failing('raw-tcp', 'raw-fi-tcp')
+        summary = schema.load(session.out)
+        self.assertEqual((status, summary['failures']), (0, []))
+        self.assertIn('A baseline failed: rtt, raw-tcp, 64 B, round 1: client: status 1: no memory', ' '.join(summary['notes']))
+        self.assertNotIn('tcp-poll over raw-tcp, p50, 64 B', [one['what'] for one in summary['thresholds']])
+
+    def test_a_failed_row_of_pollux_fails_it_with_its_cause(self):
+        status, session = self.failing('tcp-poll')
+        self.assertEqual(status, 1)
+        self.assertIn('failed | rtt, tcp-poll, 64 B, round 1: client: status 1: no memory | it ended',
+                      (session.out / 'report.md').read_text())
+
+    def test_strict_judges_gates(self):
+        slow = {'tcp-poll': 9000}
+
+        def runner(run):
+            return trips(slow.get(run.row.key, 7000))
+        self.assertEqual(self.bench(runner, *MAIN)[0], 0)
+        self.assertEqual(self.bench(runner, *MAIN, '--strict')[0], 3)
+
+    def test_an_interrupted_run_leaves_a_report_of_what_is_complete(self):
+        processes.raise_on_signals()
+        self.addCleanup(signal.signal, signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        for signum, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            count = []
+
+            def runner(run):
+                count.append(run)
+                if len(count) == 5:
+                    os.kill(os.getpid(), signum)
+                    time.sleep(10)
+                return trips()
+            got, session = self.bench(runner, *MAIN, '--rounds', '1')
+            summary = schema.load(session.out)
+            self.assertEqual((got, len(summary['parts']['rtt']['rows'])), (status, 4))
+            self.assertIn('Interrupted after 4 of', (session.out / 'report.md').read_text())
+
+
+class Processes(BenchCase):
+    def setUp(self):
+        super().setUp()
+        self.all = processes.Processes()
+        self.addCleanup(self.all.end)
+
+    def start(self, script):
+        return self.all.start('x', ['bash', '-c', script], self.folder)
+
+    def test_all_end_with_what_they_started(self):
+        process = self.start('trap "" TERM; sleep 1000 & echo child $!; wait')
+        child = int(process.wait_for(r'child (\d+)', 20)[1])
+        begun = time.monotonic()
+        self.all.end()
+        self.assertLess(time.monotonic() - begun, 10)
+        with contextlib.suppress(FileNotFoundError):  # without an init that reaps, it stays a zombie
+            with open(f'/proc/{child}/stat', encoding='ascii') as file:
+                self.assertEqual(file.read().rpartition(')')[2].split()[0], 'Z')
+
+    def test_its_cause_is_the_end_of_standard_error(self):
+        process = self.start('echo "  1.5 us | ####"; echo "no route" >&2; echo "try another" >&2; exit 1')
+        self.assertEqual((process.wait(20), process.last_words()), (1, 'no route | try another'))
+
+    def test_one_that_takes_too_long_is_noticed(self):
+        self.assertIsNone(self.start('sleep 1000').wait(0.1))
+
+    def test_its_cpu_time_is_watched_to_its_end(self):
+        process = self.start('end=$((SECONDS + 1)); while ((SECONDS < end)); do :; done; sleep 0.3')
+        watch = processes.Watch(process)
+        self.assertEqual(process.wait(60, [watch]), 0)
+        self.assertGreater(watch.cpu_percent, 0)
+        self.assertGreater(watch.watched_s, 0.2)
+
+
+class Starting(BenchCase):
+    def refused(self, *arguments):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            status = cli.main(list(arguments))
+        return status, said.getvalue()
+
+    def test_wrong_arguments_are_refused_before_anything_else(self):
+        for text, *arguments in (
+                ("unknown option '--bogus'", '--bogus'), ('cannot be made', '--out', '/dev/null/x'),
+                ('there is no such part; there are rtt stream rings', '--only', 'soak'),
+                ('leave one out', '--only', 'rtt', '--full'), ('that part is of one host', '--only', 'rings', '--serve'),
+                ('that part is of one host', '--only', 'netio', '--connect', 'host:1'),
+                ('that is for the part verbs', '--only', 'rtt', '--device', 'rxe0'),
+                ("'0' is no size from 1 to 16M", '--sizes', '64,0'), ("'17M' is no size", '--sizes', '17M'),
+                ('that is for --live', '--provider', 'tcp'), ('HOST:PORT is needed', '--connect', 'host'),
+                ('there are auto, tcp, shm and verbs', '--provider', 'sockets', '--live', 'localhost:1'),
+                ('a self-test takes 1 to 64K', '--live', 'h:1', '--sizes', '1M'), ('2 arguments', '--compare', 'x'),
+                ('there is no summary.json', '--compare', '/nonexistent', '/nowhere'),
+                ('there is no summary.json', '--report', '/nonexistent'), ('a whole number from 1', '--rounds', 'x'),
+                ('seconds are needed', '--duration', 'x'), ('expected one argument', '--out')):
+            with mock.patch.object(cli, 'Lock', side_effect=AssertionError):
+                status, said = self.refused(*arguments)
+            self.assertEqual(status, 2, arguments)
+            self.assertIn(text, said)
+
+    def test_one_of_a_checkout_runs_at_a_time(self):
+        said = []
+        self.enterContext(mock.patch.object(build.tempfile, 'gettempdir', lambda: str(self.folder)))
+        lock = build.Lock(self.folder, said.append)
+        self.addCleanup(lock.release)
+        self.assertRaisesRegex(build.SetupError, rf'in this checkout \(process {os.getpid()}, since 20.*end it',
+                               build.Lock, self.folder, said.append)
+        (self.folder / 'other').mkdir()
+        self.assertEqual(said, [])
+        other = build.Lock(self.folder / 'other', said.append)
+        self.addCleanup(other.release)
+        self.assertIn('another bench.sh runs on this host', said[0])
+        (self.folder / 'file').mkdir()
+        (self.folder / 'file/build-bench').touch()
+        self.assertRaisesRegex(build.SetupError, 'cannot be written, and bench.sh builds there', build.Lock,
+                               self.folder / 'file', said.append)
+
+    def test_help_lists_every_option(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertEqual(cli.main(['--help']), 0)
+        page = (ROOT / 'doc/apps/bench.md').read_text()
+        for option in ('--report DIR', '--compare', '--soak', '--live HOST:PORT', '--strict'):
+            self.assertIn(option, said.getvalue())
+            self.assertTrue(option in page, option)
+
+
+if __name__ == '__main__':
+    unittest.main()
