@@ -10,7 +10,7 @@ from bench.run import Failed
 
 # iperf3 ----------------------------------------------------------------------------------------
 
-IPERF3 = Row('iperf3', ours=False, meaning='one connection, writes of that size, in whole seconds',
+IPERF3 = Row('iperf3', ours=False,
              server='{iperf3} --server --one-off --bind 127.0.0.1 --port {port} --affinity {server_cpu} --forceflush',
              client='{iperf3} --client 127.0.0.1 --port {address} --time {whole_s} --length {size} '
                     '--affinity {client_cpu} --json')
@@ -19,7 +19,7 @@ IPERF3 = Row('iperf3', ours=False, meaning='one connection, writes of that size,
 def measure_iperf3(run):
     run.serve(tries=5)
     try:
-        run.client()
+        run.client(watch=('receiver', 'sender'))
         bits = json.loads(run.output())['end']['sum_received']['bits_per_second']
     except (ValueError, KeyError, Failed) as error:
         cause = re.search(r'"error":\s*"(.*)"', run.output())
@@ -35,7 +35,7 @@ def ucx(key, test, layer='', **more):
     """layer: options of a test of the layer below, which takes no transport from the environment."""
     transport = key.split('-')[1]
     line = f'env UCX_TLS={transport},self OMPI_MCA_btl=self {{ucx_perftest}} -p {{port}}'
-    return Row(key, ours=False, server=line, meaning=f'ucx_perftest {test}',
+    return Row(key, ours=False, server=line,
                more={'ucx': test, 'layer': layer, 'per_s': 2e6 if transport == 'shm' else 5e4}, **more)
 
 

@@ -79,7 +79,8 @@ def set_up(session):
 
     def configure():
         again = (root / FOLDER / 'build.ninja').exists()
-        run('meson', ['meson', 'configure' if again else 'setup', root / FOLDER, *OPTIONS], 300, f'meson cannot set up {FOLDER}')
+        run('meson', ['meson', 'configure' if again else 'setup', root / FOLDER, *OPTIONS], 300,
+            f'meson cannot set up {FOLDER}')
         run('ninja', ['ninja', '-C', root / FOLDER, 'build.ninja'], 300, 'meson cannot set the folder up again')
 
     log.mkdir(exist_ok=True)
@@ -116,6 +117,7 @@ class BuildProgress:
 
 
 def find_targets(run, root):
-    process = run('introspect', ['meson', 'introspect', '--targets', root / FOLDER], 60, 'meson does not list its programs')
+    process = run('introspect', ['meson', 'introspect', '--targets', root / FOLDER], 60,
+                  'meson does not list its programs')
     return {target['name']: target['filename'][0] for target in json.loads(process.log.read_text())
             if target['type'] in ('executable', 'shared module') and target['name'] in PROGRAMS}

@@ -42,15 +42,16 @@ def report_again(out):
     parts = {name: ALL[name]() for name in summary['parts']}
     trouble = report.draw(out, summary, parts)
     report.write(out, summary, parts)
-    print(report.text_of(summary, parts), *(f'FAILED: {text}' for text in trouble), f"Report: {out / 'report.html'}", sep='\n')
+    print(report.text_of(summary, parts), *(f'FAILED: {text}' for text in trouble), f"Report: {out / 'report.html'}",
+          sep='\n')
     return 1 if trouble else 0
 
 
 def bench(session):
     """Set up, measure, report."""
     if len(session.cpus) < 2:
-        raise SetupError(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, so they '
-                         'need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
+        raise SetupError(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, so '
+                         'they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
     lock = Lock(ROOT, session.say)
     try:
         serves = session.options.mode == 'serve'
@@ -84,8 +85,8 @@ def measure(session):
     except Stopped as signal:
         stopped = signal
         session.processes.end()
-        session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this is what '
-                             'was complete.')
+        session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this is '
+                             'what was complete.')
     if late := session.progress.why_late():
         session.notes.append(late)
     return finish(session, described, stopped)

@@ -12,7 +12,9 @@ from bench.summary import write
 
 NOISE_LEAST = 0.05
 ROUNDS_LEAST = 3  # for a spread to say anything
-CAUTION = 'Two runs of the same code differ by more than the rounds within each: repeat both before you believe a change.'
+CAUTION = ('Two runs of the same code differ by more than the rounds within each: repeat both before you believe a '
+           'change.')
+LESS_IS_BETTER = ('_ns', '_percent', 'cycles_per_copy', 'cycles_per_elem')  # ends of names of figures
 
 
 def rows_of(summary):
@@ -42,8 +44,7 @@ def verdict(a, b, change, noise):
     overlap = a['ratio_least'] <= b['ratio_greatest'] and b['ratio_least'] <= a['ratio_greatest']
     if abs(change) <= noise or overlap:
         return 'within the noise'
-    return 'better' if (change < 0) == a['figure'].endswith(('_ns', '_percent', 'cycles_per_copy', 'cycles_per_elem')) \
-        else 'worse'
+    return 'better' if (change < 0) == a['figure'].endswith(LESS_IS_BETTER) else 'worse'
 
 
 def compare(a, b):
@@ -83,16 +84,16 @@ def facts(result):
         host, cpus = result[name], result[name]['cpus']
         line = f"near ({cpus['near_ns']} ns) and far ({cpus['far_ns']} ns)" if cpus.get('near_ns') else \
             f"{cpus.get('line_ns', 'n/a')} ns"
-        yield (f"{name.upper()}: {host['date']}, host {host['host']}, {host.get('cpu_model')}, Pollux {host['version']} "
-               f"({host['git_revision']}), cache line: {line}")
+        yield (f"{name.upper()}: {host['date']}, host {host['host']}, {host.get('cpu_model')}, Pollux "
+               f"{host['version']} ({host['git_revision']}), cache line: {line}")
     yield COMMITS[result['one_commit']]
 
 
 def counted(rows):
     count = {name: sum(row['verdict'] == name for row in rows) for name in ('better', 'worse', 'noise unknown')}
     unknown = f", {count['noise unknown']} have too few rounds to be judged" if count['noise unknown'] else ''
-    return (f"Of {len(rows)} ratios {count['better']} are better in B, {count['worse']} worse{unknown}, and the others differ "
-            'by no more than their noise.')
+    return (f"Of {len(rows)} ratios {count['better']} are better in B, {count['worse']} worse{unknown}, and the others "
+            'differ by no more than their noise.')
 
 
 def cells(row):
@@ -121,5 +122,6 @@ def run(folders, out):
     print(*facts(result), '', report.align([HEADS, *([f"{row['part']}, {row['key']}", *cells(row)] for row in rows)]),
           *(f'only in {name}, or in another state of the CPUs: {text}' for name, only in
             (('A', result['only_a']), ('B', result['only_b'])) for text in only),
-          *(f'FAILED: {text}' for text in trouble), '', counted(rows), CAUTION, f"Page: {out / 'compare.html'}", sep='\n')
+          *(f'FAILED: {text}' for text in trouble), '', counted(rows), CAUTION,
+          f"Page: {out / 'compare.html'}", sep='\n')
     return 0

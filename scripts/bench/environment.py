@@ -7,8 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
-KERNEL_OPTIONS = re.compile(r'(isolcpus|nohz_full|rcu_nocbs|irqaffinity|mitigations|idle|intel_idle|intel_pstate|amd_pstate|'
-                            r'processor|cpuidle|tsc|clocksource|nosmt|preempt|hugepages|default_hugepagesz|'
+KERNEL_OPTIONS = re.compile(r'(isolcpus|nohz_full|rcu_nocbs|irqaffinity|mitigations|idle|intel_idle|intel_pstate|'
+                            r'amd_pstate|processor|cpuidle|tsc|clocksource|nosmt|preempt|hugepages|default_hugepagesz|'
                             r'transparent_hugepage)[.=_a-z]*')
 
 

@@ -36,8 +36,18 @@ class Plot:
     when: Callable = lambda row: True
 
 
+def trips(*names):
+    """Columns of percentiles, such as p99_9, in microseconds."""
+    return tuple((name.replace('_', '.'), lambda row, figure=f'{name}_ns': words.us(row.get(figure))) for name in names)
+
+
+RATIO = (('ratio', words.ratio),)
+
+
 class Part:
-    name = title = unit = explained = ''
+    name = title = explained = ''
+    timed = True            # False: neither other load nor the state of the CPUs changes its figures
+    duration = 0
     rows = ()
     programs = ()           # that it needs in addition to those of its rows
     sizes = ()
@@ -181,7 +191,7 @@ class Part:
     def combine(self, runs, group, state):
         """The figures of a row, over its runs in one state."""
         first, row = group[0], next(row for row in self.rows if row.key == group[0]['key'])
-        keys = {run['key'] for run in runs}
+        keys = {run['key'] for run in runs if run['size_bytes'] == first['size_bytes']}
         base = next((base for base in row.bases if base in keys), None)
         name = row.figure or self.figure
         pairs = stats.pair_ratios(runs, row.key, base, first['size_bytes'], name) if base else []
@@ -227,7 +237,7 @@ class Part:
         figures = {state: limits.Figures(some, self.rows_of(some, state)) for state, some in states.items()}
         every = limits.Figures(runs, self.rows_of(runs, '') if len(states) != 1
                                else next(iter(figures.values())).rows)
-        return {'schema': SCHEMA, 'part': self.name, 'unit': self.unit,
+        return {'schema': SCHEMA, 'part': self.name, 'unit': self.explained,
                 'rows': [row for figure in figures.values() for row in figure.rows],
                 'states': [{'state': state, 'runs': len(some)} for state, some in states.items()],
                 'changed': len(runs) - sum(map(len, states.values())),
@@ -246,10 +256,9 @@ class Part:
         """Of rows that stand together in a table."""
         return words.in_state(words.size(row['size_bytes']), row['state'])
 
-    def row_words(self, result):
-        """A row's label and meaning."""
-        row = next((row for row in self.rows if row.key == result['key']), None)
-        return (row.label or row.key, row.meaning) if row else (result['key'], '')
+    def label(self, result):
+        """Of a row in tables."""
+        return next((row.label for row in self.rows if row.key == result['key'] and row.label), result['key'])
 
     def plot_rows(self, rows):
         """What plots show of the rows of a result."""

@@ -66,8 +66,8 @@ def panel(prefix, y_title, series, logarithmic):
         lower = heights[index] = max(heights[index], lower + LABEL_GAP)
     overflow = max(0, lower - 1)
     for index, (name, colour, _) in enumerate(series):
-        script.append(f"set label {index + 1} {quoted(name)} at graph 1.02, graph {heights[index] - overflow:.3f} noenhanced "
-                      f"textcolor '{colour}'")
+        script.append(f"set label {index + 1} {quoted(name)} at graph 1.02, graph {heights[index] - overflow:.3f} "
+                      f"noenhanced textcolor '{colour}'")
     script += [f'set title {quoted(y_title)} noenhanced', f'set yrange [{low:.6g}:{high:.6g}]',
                'set logscale y' if logarithmic else 'unset logscale y',
                'plot ' + ', '.join(f"${prefix}{index} using 1:2 with linespoints linewidth 3 pointtype 7 pointsize "
@@ -138,11 +138,13 @@ def histograms(out, name, title, found):
     script += ['set border 1', 'unset ytics', 'set logscale x', f"set title '{title}' noenhanced",
                "set xtics (0.1, 1, 10, 100, '1 ms' 1000, '10 ms' 10000, '100 ms' 100000)",
                "set xlabel 'full round trip, µs, logarithmic; up to p99.5'", f'set yrange [0:{len(found) + 0.05}]',
-               f'set lmargin {max(len(label) for label, *_ in found) * 9 // 10 + 1}', 'set rmargin 8', 'set grid noytics']
+               f'set lmargin {max(len(label) for label, *_ in found) * 9 // 10 + 1}', 'set rmargin 8',
+               'set grid noytics']
     for index, (label, colour, median, buckets) in enumerate(found):
         base = len(found) - index - 1
         script += data(f'h{index}', strip(buckets))
-        script += [f"set label {quoted(label + ' ')} at graph 0, first {base + 0.3} right noenhanced textcolor '{colour}'",
+        script += [f"set label {quoted(label + ' ')} at graph 0, first {base + 0.3} right noenhanced "
+                   f"textcolor '{colour}'",
                    f"set label '{words.us(median)}' at graph 1.01, first {base + 0.3} noenhanced"]
     script.append('plot ' + ', '.join(
         f"$h{index} using 1:({len(found) - index - 1} + 0.88 * $2) with filledcurves y={len(found) - index - 1} "
@@ -176,7 +178,8 @@ def changes(out, rows):
     script = data('changes', [(100 * row['change'], len(rows) - index - 0.5,
                                100 * (row['change'] - (row['noise'] or 0)), 100 * (row['change'] + (row['noise'] or 0)),
                                int(palette.get(row['verdict'], '#888888')[1:], 16)) for index, row in enumerate(rows)])
-    names = [words.in_state(f"{row['part']}, {row['key']}, {words.size(row['size_bytes'])}", row['state']) for row in rows]
+    names = [words.in_state(f"{row['part']}, {row['key']}, {words.size(row['size_bytes'])}", row['state'])
+             for row in rows]
     tics = ', '.join(f"'{name}' {len(rows) - index - 0.5}" for index, name in enumerate(names))
     script += [f'set ytics ({tics}) scale 0 noenhanced', f'set yrange [0:{len(rows)}]', 'set grid noytics',
                f'set lmargin {max(map(len, names))}', "set xlabel 'change of the ratio from A to B, %, and its noise'",

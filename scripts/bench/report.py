@@ -8,6 +8,7 @@ from pathlib import Path
 from bench import plots, words
 from bench.headline import MI_B, compared, headline, notes, rates, row_of
 
+DOC = Path(__file__).parents[2] / 'doc/apps/bench.md'
 CHART = ('shm-poll', ('ucx-shm', 'raw-fi-shm'), 'raw-tcp', 'tcp-poll', ('ucx-tcp', 'raw-fi-tcp'), 'raw-zmq')
 
 
@@ -30,14 +31,14 @@ def draw(out, summary, parts):
 
 
 def tables_of(part, result):
-    """(title, heading, heads, [(row, label, meaning, cells)]) of each group of rows with one heading."""
+    """(title, heading, heads, [(row, cells)]) of each group of rows with one heading."""
     for table in part.tables:
         groups = {}
         for row in filter(table.when, result['rows']):
             groups.setdefault(part.heading(row), []).append(row)
         for heading, rows in groups.items():
             yield (table.title, heading, [head for head, _ in table.columns],
-                   [(row, *part.row_words(row), [text(row) for _, text in table.columns]) for row in rows])
+                   [(row, [text(row) for _, text in table.columns]) for row in rows])
 
 
 # The terminal ----------------------------------------------------------------------------------
@@ -54,8 +55,8 @@ def text_of(summary, parts, hiccups=''):
     for name, result in summary['parts'].items():
         said.append(f'\n{parts[name].title}. {parts[name].explained}')
         for title, heading, heads, rows in tables_of(parts[name], result):
-            said += ['', align([[', '.join(filter(None, (title, heading))), *heads],
-                                *([row['key'], *cells] for row, _, _, cells in rows)])]
+            said += ['', ', '.join(filter(None, (title, heading))),
+                     align([['', *heads], *([row['key'], *cells] for row, cells in rows)])]
         said += parts[name].notes(result)
     said += ['', hiccups.rstrip(), '']
     for threshold in summary['thresholds']:
@@ -64,7 +65,8 @@ def text_of(summary, parts, hiccups=''):
                     f"({words.limit(threshold)}{'' if threshold['gates'] else '; an aim'}{note})")
     said += ['', headline(summary), compared(summary), *(rates(summary) or ['No rates were measured.'])]
     failures, caveats = summary['failures'], [note for note in notes(summary) if not note.startswith('Left out')]
-    said += [f'FAILED: {text}' for text in failures] or [f'Note: {note}' for note in caveats] or ['Nothing unusual was seen.']
+    said += ([f'FAILED: {text}' for text in failures] or [f'Note: {note}' for note in caveats]
+             or ['Nothing unusual was seen.'])
     return '\n'.join(said)
 
 
@@ -72,7 +74,8 @@ def text_of(summary, parts, hiccups=''):
 
 def states_of(summary):
     """The states of the rows; of two, both."""
-    states = sorted({row.get('state', words.RESULT_STATE_ONE) for part in summary['parts'].values() for row in part['rows']})
+    states = sorted({row.get('state', words.RESULT_STATE_ONE) for part in summary['parts'].values()
+                     for row in part['rows']})
     return ['near', 'far'] if 'near' in states else states[:1]
 
 
@@ -105,7 +108,8 @@ def markdown(summary):
                       + machine],
              ['a cache line, there and back', line],
              ['system', f"{host['system']}, {host['kernel']}, {host['compiler']}"],
-             ['libraries', f"libfabric {host['libfabric_version']}, UCX {host['ucx_version']}, ZeroMQ {host['zmq_version']}"],
+             ['libraries', f"libfabric {host['libfabric_version']}, UCX {host['ucx_version']}, "
+                           f"ZeroMQ {host['zmq_version']}"],
              ['kernel options', host['kernel_options']],
              ['runs', f"{host['rounds']} rounds of {words.number(host['duration_s'])} s"],
              *(['note', note] for note in notes(summary)), *(['failed', text] for text in summary['failures'])]
@@ -130,8 +134,8 @@ def markdown(summary):
             summary, flows, ['messages that arrived', '64 B, M/s', '1 MiB, GB/s'], rates_of))]
     if summary['thresholds']:
         said += ['', '## Thresholds', '', *markdown_table([['what', 'measured', 'threshold', '']] + [
-            [threshold['what'], words.number(threshold['ratio']) or 'n/a', words.limit(threshold), words.verdict(threshold)]
-            for threshold in summary['thresholds']])]
+            [one['what'], words.number(one['ratio']) or 'n/a', words.limit(one), words.verdict(one)]
+            for one in summary['thresholds']])]
     return '\n'.join(said) + '\n'
 
 
@@ -166,40 +170,50 @@ def chart(summary):
     if not rows:
         return []
     most = max(row['p50_ns'] for row in rows)
-    bars = [f'<div class="bar{" own" if row["key"].endswith("-poll") else ""}"><span>{escape(label_of(row["key"]))}</span>'
-            f'<span><i style="width: {100 * row["p50_ns"] / most:.1f}%"></i></span><b>{words.us(row["p50_ns"])}</b></div>'
-            for row in rows]
+    bars = [f'<div class="bar{" own" if row["key"].endswith("-poll") else ""}">'
+            f'<span>{escape(label_of(row["key"]))}</span>'
+            f'<span><i style="width: {100 * row["p50_ns"] / most:.1f}%"></i></span>'
+            f'<b>{words.us(row["p50_ns"])}</b></div>' for row in rows]
     return ['<div class="chart" role="img" aria-label="Round trips of 64 B, median">',
-            '<p class="caption">Round trip of 64 B between two processes of this host, median, µs</p>', *bars, '</div>']
+            '<p class="caption">Round trip of 64 B between two processes of this host, median, µs</p>',
+            *bars, '</div>']
+
+
+def meanings_of(name):
+    """What rows mean, from the tables of a part in doc/apps/bench.md."""
+    section = (DOC.read_text() + '\n## ').partition(f'\n## Part {name}\n')[2].partition('\n## ')[0]
+    found = re.findall(r'^\| (`.*?) \| (.*) \|$', re.sub(r'\[(.*?)\]\(.*?\)', r'\1', section), re.MULTILINE)
+    return {row: f": {escape(text.replace('`', ''))}" for rows, text in found for row in re.findall('`(.*?)`', rows)}
 
 
 def html_parts(out, summary, parts):
     for name, result in summary['parts'].items():
-        part = parts[name]
+        part, meanings = parts[name], meanings_of(name)
         yield f'<h2>{escape(part.title)}</h2>'
         yield from paragraphs([part.explained])
         for title, heading, heads, rows in tables_of(part, result):
             yield f"<h3>{escape(', '.join(filter(None, (title, heading))))}</h3>"
             yield from html_table(['', *heads], [
-                ('own' if row.get('ours', True) else '', f"{escape(label)}<small>{escape(row['key'])}"
-                 f"{': ' if meaning else ''}{escape(meaning)}</small>", cells) for row, label, meaning, cells in rows])
+                ('own' if row.get('ours', True) else '', f"{escape(part.label(row))}<small>{escape(row['key'])}"
+                 f"{meanings.get(row['key'].split('@')[0], '')}</small>", cells) for row, cells in rows])
         yield from paragraphs(part.notes(result))
         pictures = [plot.name for plot in part.plots] + sorted(
-            {path.stem for kind in ('histogram', 'percentiles') for path in (out / 'plots').glob(f'{kind}-{name}-*.svg')})
+            path.stem for kind in ('histogram', 'percentiles')
+            for path in (out / 'plots').glob(f'{kind}-{name}-*.svg'))
         yield from (svg(path) for picture in pictures if (path := out / f'plots/{picture}.svg').is_file())
 
 
 def html_end(summary):
     if summary['thresholds']:
-        yield ('<h2>Thresholds</h2><p>Ratios that the project requires of its code: doc/apps/thresholds.md. They gate a '
-               'run with --strict alone.</p>')
+        yield ('<h2>Thresholds</h2><p>Ratios that the project requires of its code: doc/apps/thresholds.md. They gate '
+               'a run with --strict alone.</p>')
         yield from html_table(['what', 'measured', 'threshold', ''], [
             (words.verdict(one), escape(one['what'] + (f" ({one['note']})" if one.get('note') else '')),
              [words.number(one['ratio']) or '–', words.limit(one),
               words.verdict(one) + ('' if one['gates'] else ' (an aim)')]) for one in summary['thresholds']])
     if hiccups := summary['hiccups']:
-        yield (f"<h2>What the platform alone takes away</h2><p>Gaps above {hiccups['gap_above_ns'] / 1000:g} µs between two "
-               'readings of the clock, while nothing but a spin ran on the CPU, for '
+        yield (f"<h2>What the platform alone takes away</h2><p>Gaps above {hiccups['gap_above_ns'] / 1000:g} µs between "
+               'two readings of the clock, while nothing but a spin ran on the CPU, for '
                f"{hiccups['duration_ns'] / 1e9:g} s before the runs. No percentile can be better than these.</p>")
         yield from html_table(['CPU', 'gaps', 'lost, ms', 'steal, ms', 'longest, µs'], [
             ('', cpu['cpu'], [cpu['gap_count'], words.rounded(cpu['gap_total_ns'] / 1e6, 2), cpu['steal_ms'],
@@ -221,8 +235,8 @@ def write(out, summary, parts):
     host = summary['environment']
     machine = '' if host['hypervisor'] == 'none' else f" (virtual machine, {host['hypervisor']})"
     top = [*paragraphs([headline(summary)], 'lead'), *chart(summary), *paragraphs(
-        [f"{host['date']} · host {host['host']} · {host['cpu_model']}, CPUs {host['server_cpu']} and {host['client_cpu']} of "
-         f"{host['cpu_count']}{machine} · Pollux {host['version']} ({host['git_revision']})"], 'meta'),
+        [f"{host['date']} · host {host['host']} · {host['cpu_model']}, CPUs {host['server_cpu']} and "
+         f"{host['client_cpu']} of {host['cpu_count']}{machine} · Pollux {host['version']} ({host['git_revision']})"], 'meta'),
         *paragraphs(rates(summary)), *paragraphs(notes(summary), 'notes'),
         *paragraphs([f'Failed: {text}' for text in summary['failures']], 'bad')]
     (out / 'report.html').write_text(page('measured', [*top, *html_parts(out, summary, parts), *html_end(summary)]))

@@ -18,7 +18,6 @@ class Row:
     server: str = ''
     client: str = ''
     label: str = ''               # as text, for pictures and tables
-    meaning: str = ''
     bases: tuple = ()             # what it is compared with: the first of these rows that the run has
     figure: str = ''              # its main figure, if not the part's
     has: Callable = lambda size: True  # which sizes it has
@@ -49,9 +48,9 @@ def fill(line, values):
     return words
 
 
-def baseline(key, program, options='', **more):
+def baseline(key, program, options='', ours=False, **more):
     """A program of tests/perf: the same options for both ends."""
-    return Row(key, ours=False, server=f'{program} --listen {{listen}} {options} --cpu {{server_cpu}}',
+    return Row(key, ours=ours, server=f'{program} --listen {{listen}} {options} --cpu {{server_cpu}}',
                client=f'{program} {{client}} {options} --cpu {{client_cpu}}', **more)
 
 

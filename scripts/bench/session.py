@@ -14,7 +14,8 @@ from bench.rows import fill
 from bench.run import DOUBTED, Failed, Run, at
 
 # Programs that a host or a build may lack, and why.
-OPTIONAL = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed', 'ib_send_lat': 'is not installed (perftest)',
+OPTIONAL = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed',
+            'ib_send_lat': 'is not installed (perftest)',
             **dict.fromkeys(('raw-zmq', 'raw-zmq-stream'),
                             'was not built, as libzmq3-dev was not there when the build folder was made')}
 
@@ -88,7 +89,8 @@ class Session:
         status = process.wait(limit_s)
         self.processes.end()
         if not any_status and status not in ((0, DOUBTED) if doubt else (0,)):
-            raise Failed(f'took longer than {limit_s} s' if status is None else f'status {status}: {process.last_words()}')
+            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
+            raise Failed(f'{how}: {process.last_words()}')
         return process.log.read_text(errors='replace')
 
     # Runs ---------------------------------------------------------------------------------
@@ -131,10 +133,11 @@ class Session:
         self.progress.expect('platform', 1, 2)
         self.progress.expect('report', 1, 4 * len(self.parts))
         self.say(f'{self.progress.steps} steps, about {self.progress.all_s / 60:.1f} min; results go to {self.out}')
-        if not self.runner:
+        if not self.runner and any(part.timed for part in self.parts):
             self.watch_platform()
         for part in self.parts:
-            self.probe_line()
+            if part.timed:
+                self.probe_line()
             part.run()
 
     # Two hosts ----------------------------------------------------------------------------

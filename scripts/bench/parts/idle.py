@@ -82,8 +82,6 @@ def limits_of(provider):
 class Idle(Part):
     name = 'idle'
     title = 'CPU against latency: a server with little to do'
-    unit = ('CPU time of the server in per cent of one CPU; how often it slept; round trips in nanoseconds; '
-            'medians over the rounds')
     explained = ("By its idle policy. CPU time and sleeps are the server's; round trips are those of a client that "
                  'polls. none: nobody is connected; peer: one is, and sends nothing; silence: a message each ten '
                  'seconds (a quick run: one). latency and balanced are adaptive, by what they have learned; fixed is '
@@ -101,7 +99,8 @@ class Idle(Part):
     sums = ('doubted',)
     limits = tuple(limit for provider in PROVIDERS for limit in limits_of(provider))
     tables = (Table('', (
-        ('CPU %', lambda row: words.short(row['cpu_percent'])), ('wakes/s', lambda row: words.short(row['wakes_per_s'])),
+        ('CPU %', lambda row: words.short(row['cpu_percent'])),
+        ('wakes/s', lambda row: words.short(row['wakes_per_s'])),
         ('p50, µs', lambda row: words.us(row['p50_ns'])), ('p99, µs', lambda row: words.us(row['p99_ns'])),
         ('ratio', words.ratio))),)
     plots = tuple(Plot(f'idle-{provider}', f'A server over {provider}', 'messages a second', lambda row: row['rate'], (

@@ -23,8 +23,6 @@ def links(count, memory='', **more):
 class Links(Part):
     name = 'links'
     title = 'Idle links'
-    unit = ('turns: nanoseconds of CPU time; memory: bytes; CPU time asleep: per cent of one CPU; '
-            'medians over the rounds')
     explained = ('Of one lcore that accepted them, over tcp, with heartbeats. Times of turns are CPU time: "turn" with '
                  'nothing to do, "longest" while they came. Memory is that of the process for each link, with receive '
                  'buffers of 256 B.')
@@ -76,5 +74,5 @@ class Links(Part):
         return result
 
     def describe(self, result):
-        return (f"a turn {words.whole(result['turn_ns'])} ns, the longest {words.short(result['longest_turn_ns'] / 1e6)} "
-                f"ms, asleep {words.short(result['cpu_percent'])} % of a CPU")
+        return (f"a turn {words.whole(result['turn_ns'])} ns, the longest "
+                f"{words.short(result['longest_turn_ns'] / 1e6)} ms, asleep {words.short(result['cpu_percent'])} % of a CPU")

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part live, run only by --live HOST:PORT: calls of the self-test of a running, busy Pollux process."""
 from bench import words
-from bench.part import Part, Table
+from bench.part import Part, Table, trips
 from bench.rows import Row
 
 class Live(Part):
     name = 'live'
     title = 'Calls of the self-test'
-    unit = 'calls of the self-test, nanoseconds; percentiles of all rounds in one'
     explained = 'Of a running process, in microseconds.'
     rows = (Row('self-test', label='self-test', port=0,
                 client='{plx-ping} -l 0@{client_cpu} --idle poll --provider {provider} -- --process {client}'),)
@@ -16,9 +15,7 @@ class Live(Part):
     sums = ('count',)
     pooled = True
     tables = (Table('', (
-        *((head, lambda row, figure=figure: words.us(row.get(figure))) for head, figure in
-          (('min', 'min_ns'), ('p50', 'p50_ns'), ('p90', 'p90_ns'), ('p99', 'p99_ns'), ('p99.9', 'p99_9_ns'),
-           ('max', 'max_ns'))),
+        *trips('min', 'p50', 'p90', 'p99', 'p99_9', 'max'),
         ('calls', lambda row: str(row['count'])), ('provider', lambda row: row['provider']))),)
 
     def measure(self, run):

@@ -59,9 +59,11 @@ ROWS = (
            label='NetIO buffered, shared memory'),
     socket('unbuffered-shm', 'shm', 'unbuffered', ('unbuffered-tcp',), '--rx-buf {rx_buf}',
            label='NetIO unbuffered, shared memory'),
-    socket('unbuffered-tcp', 'tcp', 'unbuffered', ('raw-fi-tcp-bw',), '--rx-buf {rx_buf}', label='NetIO unbuffered, TCP'),
+    socket('unbuffered-tcp', 'tcp', 'unbuffered', ('raw-fi-tcp-bw',), '--rx-buf {rx_buf}',
+           label='NetIO unbuffered, TCP'),
     baseline('raw-fi-tcp-bw', '{raw-fi-stream}', '--provider {fi}', bases=('iperf3',), more={'test': 'raw-fi-tcp-bw'}),
-    socket('reference-tcp', 'tcp', 'reference', ('raw-fi-tcp-bw',), '--rx-buf {rx_buf}', label='NetIO by reference, TCP'),
+    socket('reference-tcp', 'tcp', 'reference', ('raw-fi-tcp-bw',), '--rx-buf {rx_buf}',
+           label='NetIO by reference, TCP'),
     replace(IPERF3, has=only(1 << 20), more={'test': 'iperf3', 'provider': 'kernel tcp'}),
     ping('tcp-poll', 'poll', 'tcp', more={'test': 'plx-ping', 'provider': 'tcp'}, **LINKS),
     socket('ping-tcp', 'tcp', 'ping', ('tcp-poll',), **LINKS),
@@ -96,8 +98,6 @@ RATES = (('Mmsg/s', lambda row: words.digits(row['mmsg_per_s'])), ('Gb/s', lambd
 class Netio(Part):
     name = 'netio'
     title = "NetIO's sockets"
-    unit = ('messages and bits per second that the receiver has; round trips in nanoseconds; cycles of the publisher '
-            'per copy; medians over the rounds')
     explained = ('Messages one way as fast as the receiver takes them; what counts is what it has received. Medians '
                  'over the interleaved rounds; 1 Gb is 10⁹ bits. CPU is that of the whole process, in per cent of '
                  "one; NetIO's programs poll.")
@@ -139,7 +139,8 @@ class Netio(Part):
             ('kept', lambda row: words.digits(row['kept']))) + common('kept')[:3], lambda row: row['kept']))
     plots = (
         Plot('netio', "NetIO's sockets, one way", 'message', lambda row: row['size_bytes'], (
-            ('million messages a second', lambda row: row['mmsg_per_s']), ('Gb a second', lambda row: row['gbit_per_s'])),
+            ('million messages a second', lambda row: row['mmsg_per_s']),
+            ('Gb a second', lambda row: row['gbit_per_s'])),
             ('buffered-tcp', 'buffered-shm', 'unbuffered-tcp', 'reference-tcp', PUSH_PULL, 'raw-fi-tcp-bw'), label=str),
         Plot('netio-publish', 'What a copy costs the publisher', 'subscribers', lambda row: row['subscribers'],
              tuple((f'cycles per copy of {words.size(size)}', lambda row, size=size:
@@ -187,8 +188,8 @@ class Netio(Part):
             if least is None:
                 raise Failed('the subscribers have measured nothing')
             each, count = min(data['messages_per_s'], least), more['subscribers']
-            got = {'kept': each / data['rate_asked'], 'rate_asked': data['rate_asked'], 'mmsg_per_s': each * count / 1e6,
-                   'gbit_per_s': each * count * run.size * 8 / 1e9, 'count': data['messages'] * count}
+            got = {'kept': each / data['rate_asked'], 'rate_asked': data['rate_asked'],
+                   'mmsg_per_s': each * count / 1e6, 'gbit_per_s': each * count * run.size * 8 / 1e9, 'count': data['messages'] * count}
         elif data.get('cycles_per_copy'):
             got = {name: data[name] for name in ('mmsg_per_s', 'gbit_per_s', 'cycles_per_copy')}
             got['count'] = data['copies']
@@ -196,7 +197,8 @@ class Netio(Part):
             got = {'gbit_per_s': data['bytes_per_s'] * 8 / 1e9, 'count': data['count'],
                    'mmsg_per_s': None if run.row.key == 'iperf3' else data['messages_per_s'] / 1e6}
         elif data.get('p50_ns'):
-            got = {'p50_ns': data['p50_ns'], 'p99_ns': data['p99_ns'], 'count': data.get('round_trips', data.get('count'))}
+            got = {'p50_ns': data['p50_ns'], 'p99_ns': data['p99_ns'],
+                   'count': data.get('round_trips', data.get('count'))}
         elif data.get('mmsg_per_s'):
             got = {'mmsg_per_s': data['mmsg_per_s'], 'gbit_per_s': data['gbit_per_s'], 'count': data['messages']}
         else:

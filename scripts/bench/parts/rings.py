@@ -27,15 +27,14 @@ def hop_limits(hop):
     idle = hop.get('idle-tcp')
     found = (('hop, hot, over a bare cache line', hop.get('hot', {}).get('ratio'), 1.4),
              ('hop, first after quiet, over a bare cache line', hop.get('quiet', {}).get('ratio'), 2.7),
-             (f"hop next to an idle tcp link, less {words.whole(idle and idle['cold_poll_wait_ns'])} ns in its polls, over "
-              'a bare cache line', idle and (idle['p50_ns'] - idle['cold_poll_wait_ns']) / hop['bare_ns'], 1.4))
+             (f"hop next to an idle tcp link, less {words.whole(idle and idle['cold_poll_wait_ns'])} ns in its polls, "
+              'over a bare cache line', idle and (idle['p50_ns'] - idle['cold_poll_wait_ns']) / hop['bare_ns'], 1.4))
     return [Limit(what, limit, lambda figures, value=value: value, gates=True) for what, value, limit in found]
 
 
 class Rings(Part):
     name = 'rings'
     title = 'Rings, pools and messages between lcores'
-    unit = 'cycles of the clock per element; hop: nanoseconds of a round trip; medians over the rounds'
     explained = ("Cycles of the clock per element, and DPDK's in the same run. Hops are nanoseconds there and back: "
                  'bare is a cache line between the same CPUs, quiet the first message after a while without one, '
                  'idle-tcp while both lcores poll an idle tcp link.')
@@ -109,13 +108,13 @@ class Rings(Part):
                           'p50_ns_greatest': value.get('p50_greatest_ns')}
                  for name, value in hop.items() if isinstance(value, dict)]
         figures = Figures([], best)
-        return {'schema': SCHEMA, 'part': self.name, 'unit': self.unit, 'rows': rows, 'states': [], 'changed': 0,
+        return {'schema': SCHEMA, 'part': self.name, 'unit': self.explained, 'rows': rows, 'states': [], 'changed': 0,
                 'environment': next((run['environment'] for run in runs if run.get('environment')), None),
                 'hop': hop or None, 'caches': caches or None,
                 'thresholds': judge(limits, [(words.RESULT_STATE_ONE, figures)], figures)}
 
-    def row_words(self, result):
-        return (result['key'] if result['name'] == 'hop' else f"{result['name']} {result['variant']}"), ''
+    def label(self, result):
+        return result['key'] if result['name'] == 'hop' else f"{result['name']} {result['variant']}"
 
     def heading(self, row):
         return words.in_state('', row['state']).strip(', ')

@@ -3,7 +3,7 @@
 from bench import words
 from bench.baselines import measure_ucx, ucx
 from bench.limits import Limit, plus, ratio
-from bench.part import Part, Table
+from bench.part import Part, Table, trips
 from bench.rows import Row, baseline, only, ping, plx
 
 ONE_SIZE = {'has': only(64)}
@@ -11,49 +11,36 @@ PLX_SHM = 'env FI_PROVIDER_PATH={modules} {raw-fi}'
 NAME = 'pollux-bench'  # of providers without addresses
 
 ROWS = (
-    baseline('bare', '{raw-bare}', listen=NAME, label='a bare cache line', **ONE_SIZE,
-             meaning='two processes spin on one cache line: no message can be quicker'),
-    baseline('raw-fi-plxshm', PLX_SHM, '--provider plx_shm --idle poll', bases=('raw-fi-shm',),
-             label='libfabric over plx_shm', meaning="libfabric alone over Pollux's own provider, polled"),
-    baseline('raw-fi-shm', '{raw-fi-shm}', listen=NAME, main=True, label='libfabric, shared memory',
-             meaning="libfabric's shm provider alone, polled"),
-    ping('shm-poll', 'poll', 'shm', main=True, bases=('raw-fi-plxshm', 'raw-fi-shm'), label='Pollux, shared memory',
-         meaning='plx-ping, both ends poll'),
+    baseline('bare', '{raw-bare}', listen=NAME, label='a bare cache line', **ONE_SIZE),
+    baseline('raw-fi-plxshm', PLX_SHM, '--provider plx_shm --idle poll', ours=True, bases=('raw-fi-shm',),
+             label='libfabric over plx_shm'),
+    baseline('raw-fi-shm', '{raw-fi-shm}', listen=NAME, main=True, label='libfabric, shared memory'),
+    ping('shm-poll', 'poll', 'shm', main=True, bases=('raw-fi-plxshm', 'raw-fi-shm'), label='Pollux, shared memory'),
     ucx('ucx-shm', 'tag_lat', main=True, bases=('raw-fi-shm',), label='UCX, shared memory'),
     ping('shm-adaptive', 'adaptive', 'shm', main=True, bases=('shm-poll',), **ONE_SIZE,
-         label='Pollux, shared memory, adaptive',
-         meaning='plx-ping, both ends poll and sleep when idle (the default)'),
+         label='Pollux, shared memory, adaptive'),
     ping('shm-poll-tcp', 'poll', 'shm', listener='auto', bases=('shm-poll',), **ONE_SIZE, more={'idle_links': 1},
-         label='Pollux, shared memory, with idle TCP', meaning='shm-poll while the server polls an idle TCP link too'),
-    baseline('raw-eventfd', '{raw-eventfd}', listen=NAME, label='eventfd, asleep', **ONE_SIZE,
-             meaning='two processes sleep on an eventfd for each message'),
-    baseline('raw-fi-plxshm-event', PLX_SHM, '--provider plx_shm --idle event', bases=('raw-eventfd',), **ONE_SIZE,
-             label='libfabric over plx_shm, asleep',
-             meaning="libfabric alone over Pollux's provider, asleep for each message"),
+         label='Pollux, shared memory, with idle TCP'),
+    baseline('raw-eventfd', '{raw-eventfd}', listen=NAME, label='eventfd, asleep', **ONE_SIZE),
+    baseline('raw-fi-plxshm-event', PLX_SHM, '--provider plx_shm --idle event', ours=True, bases=('raw-eventfd',),
+             **ONE_SIZE, label='libfabric over plx_shm, asleep'),
     ping('shm-event', 'event', 'shm', main=True, bases=('raw-eventfd',), **ONE_SIZE,
-         label='Pollux, shared memory, asleep', meaning='plx-ping, both ends sleep for each message'),
+         label='Pollux, shared memory, asleep'),
     baseline('raw-fi-tcp', '{raw-fi}', '--provider {fi}', main=True, port=1, bases=('raw-tcp',),
-             label='libfabric, TCP', meaning='libfabric alone, polled'),
-    baseline('raw-tcp', '{raw-tcp}', '--idle poll', main=True, port=0, label='plain sockets',
-             meaning='plain sockets, TCP_NODELAY, both ends spin'),
-    ping('tcp-poll', 'poll', 'tcp', main=True, port=3, bases=('raw-tcp',), label='Pollux, TCP',
-         meaning='plx-ping, both ends poll'),
+             label='libfabric, TCP'),
+    baseline('raw-tcp', '{raw-tcp}', '--idle poll', main=True, port=0, label='plain sockets'),
+    ping('tcp-poll', 'poll', 'tcp', main=True, port=3, bases=('raw-tcp',), label='Pollux, TCP'),
     Row('tcp-beside', server=plx('link-beside', 'poll', 'tcp', 'server') + ' --listen {listen}',
         client=plx('link-beside', 'poll', 'tcp', 'client') +
         ' --connect {address} --duration {duration} --warmup {warmup} --out {folder} --name {key}',
-        bases=('tcp-poll',), **ONE_SIZE, label='Pollux, TCP, during a stream',
-        meaning='a link while another one between the same two lcores sends 4 KiB in each turn'),
+        bases=('tcp-poll',), **ONE_SIZE, label='Pollux, TCP, during a stream'),
     ucx('ucx-tcp', 'tag_lat', main=True, bases=('raw-tcp',), label='UCX, TCP'),
-    ping('tcp-adaptive', 'adaptive', 'tcp', main=True, bases=('tcp-poll',), **ONE_SIZE, label='Pollux, TCP, adaptive',
-         meaning='plx-ping, both ends poll and sleep when idle (the default)'),
+    ping('tcp-adaptive', 'adaptive', 'tcp', main=True, bases=('tcp-poll',), **ONE_SIZE, label='Pollux, TCP, adaptive'),
     ping('tcp-poll-idle', 'poll', 'tcp', bases=('tcp-poll',), **ONE_SIZE, more={'idle_links': 1000},
-         label='Pollux, TCP, with 1000 idle links', meaning='tcp-poll while the server holds 1000 idle links'),
-    baseline('raw-zmq', '{raw-zmq}', main=True, port=2, bases=('raw-tcp',), label='ZeroMQ, TCP, asleep',
-             meaning='ZeroMQ PAIR, blocking, as most programs use it; its own thread moves the bytes'),
-    baseline('raw-tcp-event', '{raw-tcp}', '--idle event', main=True, label='plain sockets, asleep', **ONE_SIZE,
-             meaning='plain sockets, both ends sleep in epoll_wait for each message'),
-    ping('tcp-event', 'event', 'tcp', main=True, bases=('raw-tcp-event',), **ONE_SIZE, label='Pollux, TCP, asleep',
-         meaning='plx-ping, both ends sleep for each message'),
+         label='Pollux, TCP, with 1000 idle links'),
+    baseline('raw-zmq', '{raw-zmq}', main=True, port=2, bases=('raw-tcp',), label='ZeroMQ, TCP, asleep'),
+    baseline('raw-tcp-event', '{raw-tcp}', '--idle event', main=True, label='plain sockets, asleep', **ONE_SIZE),
+    ping('tcp-event', 'event', 'tcp', main=True, bases=('raw-tcp-event',), **ONE_SIZE, label='Pollux, TCP, asleep'),
 )
 
 
@@ -65,7 +52,6 @@ def limit(key, base, most, gates=False, size=64, percentile='p50', words_after='
 class Rtt(Part):
     name = 'rtt'
     title = 'Round trips'
-    unit = ('full round trips, nanoseconds; percentiles of all rounds in one, least and greatest p50 of the rounds')
     explained = ('Full round trips in microseconds: from just before the send call to the first moment at which the '
                  'answer is seen. All rounds in one; n/a: too few samples. Ratio: p50 over that of another row, by '
                  'pairs that ran one after the other in one state of the CPUs.')
@@ -91,8 +77,7 @@ class Rtt(Part):
         limit('raw-fi-plxshm-event', 'raw-eventfd', 1.1))
     tables = (Table('', (
         ('p50', lambda row: words.us(row['p50_ns'])), ('ratio', words.ratio),
-        *((head, lambda row, figure=figure: words.us(row.get(figure))) for head, figure in
-          (('min', 'min_ns'), ('p90', 'p90_ns'), ('p99', 'p99_ns'), ('p99.9', 'p99_9_ns'), ('max', 'max_ns'))),
+        *trips('min', 'p90', 'p99', 'p99_9', 'max'),
         ('p50 of rounds', lambda row: words.least_to_greatest(words.us, row, 'p50_ns')))),)
     shown = frozenset()  # rows whose histogram was on the terminal
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part services: a method call against a message and its echo: one at a time, many in flight, on a schedule."""
 from bench import words
-from bench.limits import Limit, difference, ratio
-from bench.part import Part, Table
+from bench.limits import Limit, difference, ratio, value
+from bench.part import Part, Table, trips
 from bench.rows import Row, ping, plx
 from bench.run import Failed
 
@@ -10,18 +10,12 @@ PARAMETER = 'hv/rack1/voltage'
 # Compared rows are adjacent. call-N: N calls in flight. quiet and half: open loops with random gaps, half of them at
 # half of the rate of call-64 in the same round. params-load: 100000 parameters, 100 watchers, 10000 random sets a
 # second, none of which may be lost.
-MEANINGS = {
-    'ping': 'a message of plx-ping and its echo', 'call-1': 'one call at a time', 'call-64': '64 calls open',
-    'call-100': '100 calls open', 'call-100000': '100000 calls open', 'quiet': 'an open loop, 10000 calls/s at random',
-    'half': 'an open loop, half of the rate of 64 open, at random',
-    'params-echo': 'plx-params: an echo of its self-test', 'params-get': 'plx-params: a parameter',
-    'params-load': 'plx-params: 10000 sets/s at random, 100000 parameters, 100 watchers'}
+ROWS = 'ping call-1 call-64 call-100 call-100000 quiet half params-echo params-get params-load'.split()
 BASES = {'call-1': 'ping', 'call-100000': 'call-100', 'half': 'quiet', 'params-get': 'params-echo'}
 
 
 def row(name, provider):
-    more = {'key': f'{name}@{provider}', 'meaning': MEANINGS[name],
-            'bases': (f'{BASES[name]}@{provider}',) if name in BASES else ()}
+    more = {'key': f'{name}@{provider}', 'bases': (f'{BASES[name]}@{provider}',) if name in BASES else ()}
     if name == 'ping':
         return ping(more.pop('key'), 'poll', provider, server='', **more)
     if name.startswith('call-'):
@@ -51,28 +45,26 @@ def limits_of(provider, least):
         return Limit(f'services over {provider}, {text}', most, measure, **more)
 
     def per_call(figures):
-        value = figures.ratio(key('call-100000'), key('call-100'), figure='rate_per_s')
-        return value and 1 / value
+        rate = figures.ratio(key('call-100000'), key('call-100'), figure='rate_per_s')
+        return rate and 1 / rate
 
     # Over tcp, runs differ by more than 150 ns.
     return ((limit('a call over plx-ping, p50, ns', 150, difference(key('call-1'), key('ping'))) if provider == 'shm'
              else limit('a call over a message and its echo, p50', 1.04, ratio(key('call-1'), key('ping')))),
-            limit('64 open, calls per second', least, lambda figures: figures.of(key('call-64'), 'rate_per_s'), least=True),
+            limit('64 open, calls per second', least, value(key('call-64'), 'rate_per_s'), least=True),
             limit('100000 open over 100, time per call', 1.3, per_call),
             limit('half of the greatest rate over 10000/s, p99', 2, ratio(key('half'), key('quiet'), figure='p99_ns')),
             limit('a parameter over an echo, p50, ns', 300, difference(key('params-get'), key('params-echo'))),
-            limit('10000 sets/s, 100000 parameters, 100 watchers: lost', 0,
-                  lambda figures: figures.of(key('params-load'), 'lost')))
+            limit('10000 sets/s, 100000 parameters, 100 watchers: lost', 0, value(key('params-load'), 'lost')))
 
 
 class Services(Part):
     name = 'services'
     title = 'Calls of services'
-    unit = 'calls of a method, nanoseconds; medians over the rounds'
     explained = ('Calls of a method that sends the request back, 64 B, one client and one service on a lcore each, in '
                  'microseconds; medians over the interleaved rounds. In open loops times are from when a call should '
                  'have been made.')
-    rows = tuple(row(name, provider) for name in MEANINGS for provider in ('tcp', 'shm'))
+    rows = tuple(row(name, provider) for name in ROWS for provider in ('tcp', 'shm'))
     sizes = (64,)
     fixed_sizes = True
     seconds = (2, 0.7)
@@ -85,8 +77,7 @@ class Services(Part):
     sums = ('lost', 'doubted')
     limits = limits_of('shm', 5000000) + limits_of('tcp', 2000000)
     tables = (Table('', (
-        *((head, lambda row, figure=figure: words.us(row.get(figure))) for head, figure in
-          (('p50', 'p50_ns'), ('p90', 'p90_ns'), ('p99', 'p99_ns'), ('p99.9', 'p99_9_ns'), ('max', 'max_ns'))),
+        *trips('p50', 'p90', 'p99', 'p99_9', 'max'),
         ('M/s', lambda row: words.short(row['rate_per_s'] / 1e6)), ('ratio', words.ratio))),)
 
     def heading(self, row):
@@ -116,7 +107,8 @@ class Services(Part):
             'rate_per_s': data['count'] * 1e9 / data['elapsed_ns'], 'scheduled_per_s': data.get('rate')}
 
     def half_rate(self, key):
-        rates = [run['rate_per_s'] for run in self.session.runs[self.name] if run['key'] == key.replace('half', 'call-64')]
+        rates = [run['rate_per_s'] for run in self.session.runs[self.name]
+                 if run['key'] == key.replace('half', 'call-64')]
         if not rates:
             raise Failed('call-64, of whose rate it takes half, was not measured')
         return int(rates[-1] / 2)
@@ -130,8 +122,8 @@ class Services(Part):
         return f"p50 {words.us(result['p50_ns'])} us, {words.short(result['rate_per_s'] / 1e6)} M/s"
 
     def notes(self, summary):
-        notes = [f"{row['key']}: a change reached 100 watchers in {words.us(row['watch_p50_ns'])} µs at the median, p99 "
-                 f"{words.us(row['watch_p99_ns'])} µs; lost: {row['lost']}." for row in summary['rows']
+        notes = [f"{row['key']}: a change reached 100 watchers in {words.us(row['watch_p50_ns'])} µs at the median, "
+                 f"p99 {words.us(row['watch_p99_ns'])} µs; lost: {row['lost']}." for row in summary['rows']
                  if row.get('watch_p50_ns')]
         if platform := summary['platform']:
             notes.append(f"The platform alone holds up a CPU for {platform['held_up_percent']} % of the time, up to "
@@ -158,5 +150,6 @@ def platform(hiccups):
     if not hiccups:
         return None
     shares = [cpu['gap_total_ns'] / hiccups['duration_ns'] * 100 for cpu in hiccups['cpus']]
-    return {'held_up_percent': words.rounded(max(shares), 3), 'met_percent': words.rounded(min(sum(shares) * 2, 100), 3),
+    return {'held_up_percent': words.rounded(max(shares), 3),
+            'met_percent': words.rounded(min(sum(shares) * 2, 100), 3),
             'longest_ns': max(cpu['longest_ns'] for cpu in hiccups['cpus'])}

@@ -12,8 +12,6 @@ from bench.parts.netio import ROWS, Netio
 class Soak(Netio):
     name = 'soak'
     title = 'NetIO at full load'
-    unit = ('messages and bits per second that the receiver has; alarms: how often one end reported that the other '
-            'one is silent')
     explained = 'An alarm is one end that reports the other one as silent.'
     rows = tuple(replace(row, rounds=1) for row in ROWS if row.key in ('buffered-tcp', 'buffered-shm'))
     sizes = main_sizes = (64,)

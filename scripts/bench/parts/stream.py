@@ -19,29 +19,22 @@ def one_way(key, provider, options='', **more):
 
 
 ROWS = (
-    baseline('raw-fi-plxshm', PLX_SHM + ' {raw-fi-stream}', '--provider plx_shm', bases=('raw-fi-shm',),
-             label='libfabric over plx_shm', meaning="libfabric alone over Pollux's own provider"),
+    baseline('raw-fi-plxshm', PLX_SHM + ' {raw-fi-stream}', '--provider plx_shm', ours=True, bases=('raw-fi-shm',),
+             label='libfabric over plx_shm'),
     baseline('raw-fi-plxshm-cma', f'{PLX_SHM} FI_PLX_SHM_COPY_MAX={COPIED} {{raw-fi-stream}}', '--provider plx_shm',
-             bases=('raw-fi-shm',), has=lambda size: size > COPIED, label='libfabric over plx_shm, CMA',
-             meaning="the same; the receiver reads large messages out of the sender's memory"),
-    baseline('raw-fi-shm', '{raw-fi-shm-stream}', listen=NAME, main=True, label='libfabric, shared memory',
-             meaning="libfabric's shm provider alone; the receiver reads large messages out of the sender's memory "
-                     '(CMA)'),
+             ours=True, bases=('raw-fi-shm',), has=lambda size: size > COPIED, label='libfabric over plx_shm, CMA'),
+    baseline('raw-fi-shm', '{raw-fi-shm-stream}', listen=NAME, main=True, label='libfabric, shared memory'),
     baseline('raw-fi-shm-nocma', 'env FI_SHM_DISABLE_CMA=1 {raw-fi-shm-stream}', listen=NAME,
-             has=lambda size: size > COPIED, label='libfabric, shared memory, no CMA',
-             meaning="the same where no process may read another's memory"),
-    one_way('shm-stream', 'shm', main=True, bases=('raw-fi-plxshm', 'raw-fi-shm'), label='Pollux, shared memory',
-            meaning='plx-ping --one-way'),
+             has=lambda size: size > COPIED, label='libfabric, shared memory, no CMA'),
+    one_way('shm-stream', 'shm', main=True, bases=('raw-fi-plxshm', 'raw-fi-shm'), label='Pollux, shared memory'),
     ucx('ucx-shm', 'tag_bw', main=True, bases=('raw-fi-shm',), label='UCX, shared memory'),
-    baseline('raw-fi-tcp', '{raw-fi-stream}', '--provider {fi}', main=True, label='libfabric, TCP',
-             meaning='libfabric alone, over its own provider'),
-    one_way('tcp-stream', 'tcp', main=True, bases=('raw-fi-tcp',), label='Pollux, TCP', meaning='plx-ping --one-way'),
+    baseline('raw-fi-tcp', '{raw-fi-stream}', '--provider {fi}', main=True, label='libfabric, TCP'),
+    one_way('tcp-stream', 'tcp', main=True, bases=('raw-fi-tcp',), label='Pollux, TCP'),
     ucx('ucx-tcp', 'tag_bw', main=True, bases=('raw-fi-tcp',), label='UCX, TCP'),
     ucx('ucx-tcp-am', 'am_bw', '-x tcp -d lo -D bcopy', bases=('raw-fi-tcp',), has=lambda size: size <= 8192,
         label='UCX, TCP, active messages'),
     replace(IPERF3, has=lambda size: size >= 65536),  # of which messages one write has at least
-    one_way('tcp-single', 'tcp', '--burst 1', has=only(64), label='Pollux, TCP, one a turn',
-            meaning='plx-ping --one-way --burst 1: each message leaves alone'),
+    one_way('tcp-single', 'tcp', '--burst 1', has=only(64), label='Pollux, TCP, one a turn'),
 )
 
 
@@ -65,7 +58,6 @@ def over_the_best(key, bases, size, least):
 class Stream(Part):
     name = 'stream'
     title = 'Messages one way'
-    unit = 'messages and bytes per second that the other process received; medians over the rounds'
     explained = ('As fast as the receiver takes them; what counts is what it has received. Medians over the '
                  'interleaved rounds; 1 GB is 10⁹ bytes. Ratio: the rate over that of another row.')
     rows = ROWS

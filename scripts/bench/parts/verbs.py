@@ -11,7 +11,7 @@ import time
 from bench import words
 from bench.baselines import read_send_lat
 from bench.limits import Limit, ratio
-from bench.part import Part, Table
+from bench.part import Part, Table, trips
 from bench.rows import Row, baseline, only, ping
 from bench.run import SILENT_START_S, Failed
 from bench.session import UsageError, cpus_of
@@ -39,8 +39,8 @@ def usable_devices(info):
                 over_ethernet = device['transport'] == 'InfiniBand' and port['link_layer'] == 'Ethernet'
                 found.setdefault(device['name'], {
                     'device': device['name'], 'transport': 'RoCE' if over_ethernet else device['transport'],
-                    'rate': port['rate'], 'mtu_bytes': port['mtu_bytes'], 'node': device['node'], 'cpus': device['cpus'],
-                    'inline_max_bytes': device['inline_max_bytes'], 'address': addresses[0],
+                    'rate': port['rate'], 'mtu_bytes': port['mtu_bytes'], 'node': device['node'],
+                    'cpus': device['cpus'], 'inline_max_bytes': device['inline_max_bytes'], 'address': addresses[0],
                     'netdevs': sorted({port['netdev'], *(gid['netdev'] for gid in port['gids'])} - {None})})
     return list(found.values())
 
@@ -68,23 +68,19 @@ def rows_of(device):
     """Compared rows are adjacent."""
     name, rows = device['device'], []
     for suffix, idle, option in (('', 'poll', ''), ('-event', 'event', ' -e')):
-        more = {'has': only(EVENT_SIZE)} if suffix else {}
+        more = {'port': 0, 'more': {'device': device, 'idle': idle}} | ({'has': only(EVENT_SIZE)} if suffix else {})
         bases = (f'ib-send-lat{suffix}@{name}',)
         send_lat = ('taskset -c {cpu} {ib_send_lat} -R -F -H -d {device} -p {port} -s {size} -n {rounds}' + option)
         rows += [
-            Row(f'ib-send-lat{suffix}@{name}', ours=False, server=send_lat, client=send_lat, port=4, **more,
-                meaning=f'ib_send_lat -R{option}: libibverbs alone', more={'device': device, 'idle': idle}),
-            baseline(f'raw-fi-verbs{suffix}@{name}', '{raw-fi}', f'--provider verbs --idle {idle}', bases=bases, port=0,
-                     meaning='libfabric alone', more={'device': device}, **more),
-            ping(f'verbs-{idle}@{name}', idle, 'verbs', bases=(f'raw-fi-verbs{suffix}@{name}',), port=0,
-                 meaning='plx-ping', more={'device': device}, **more)]
+            Row(f'ib-send-lat{suffix}@{name}', ours=False, server=send_lat, client=send_lat, **more),
+            baseline(f'raw-fi-verbs{suffix}@{name}', '{raw-fi}', f'--provider verbs --idle {idle}', bases=bases, **more),
+            ping(f'verbs-{idle}@{name}', idle, 'verbs', bases=(f'raw-fi-verbs{suffix}@{name}',), **more)]
     return rows
 
 
 class Verbs(Part):
     name = 'verbs'
     title = 'Round trips over RDMA devices'
-    unit = 'full round trips, nanoseconds; percentiles of all rounds in one'
     explained = ('Full round trips in microseconds, each device to itself or to another host. event rows sleep for '
                  'every message, on both ends. ib_send_lat reports half round trips, which are doubled here.')
     programs = ('raw-fi', 'plx-ping', 'plx-info')
@@ -96,9 +92,7 @@ class Verbs(Part):
     sums = ('count',)
     pooled = True
     tables = (Table('', (
-        *((head, lambda row, figure=figure: words.us(row.get(figure))) for head, figure in
-          (('min', 'min_ns'), ('p50', 'p50_ns'), ('p90', 'p90_ns'), ('p99', 'p99_ns'), ('p99.9', 'p99_9_ns'),
-           ('max', 'max_ns'))),
+        *trips('min', 'p50', 'p90', 'p99', 'p99_9', 'max'),
         ('p50 of rounds', lambda row: words.least_to_greatest(words.us, row, 'p50_ns')), ('ratio', words.ratio))),)
 
     def begin(self, session):
@@ -118,7 +112,8 @@ class Verbs(Part):
             self.meet_peer()
         for device in self.devices:
             server, client = self.cpus(device)
-            session.say(f"verbs on {device['device']} ({device['transport']}): CPU {server} serves, CPU {client} measures")
+            session.say(f"verbs on {device['device']} ({device['transport']}): CPU {server} serves, CPU {client} "
+                        'measures')
 
     def info(self):
         try:
