@@ -36,7 +36,9 @@ class Lock:
                              f'write ({error.strerror})') from None
         if not self.take(self.file):
             self.file.seek(0)
-            raise SetupError(f'another bench.sh runs in this checkout ({self.file.read().strip()}): they would share '
+            other = self.file.read().strip()
+            self.file.close()
+            raise SetupError(f'another bench.sh runs in this checkout ({other}): they would share '
                              f'{FOLDER}; wait for it, or end it')
         self.file.truncate(0)
         print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=self.file, flush=True)

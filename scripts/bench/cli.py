@@ -17,9 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def main(arguments):
     try:
         chosen = options.parse(arguments)
-        if chosen.help:
-            print(options.USAGE)
-            return 0
         raise_on_signals()
         if chosen.compare:
             return compare.run([Path(folder) for folder in chosen.compare], chosen.out)
@@ -50,8 +47,8 @@ def report_again(out):
 def bench(session):
     """Set up, measure, report."""
     if len(session.cpus) < 2:
-        raise SetupError(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, so '
-                         'they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
+        raise SetupError(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, '
+                         'so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
     lock = Lock(ROOT, session.say)
     try:
         serves = session.options.mode == 'serve'
@@ -85,8 +82,8 @@ def measure(session):
     except Stopped as signal:
         stopped = signal
         session.processes.end()
-        session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this is '
-                             'what was complete.')
+        session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this '
+                             'is what was complete.')
     if late := session.progress.why_late():
         session.notes.append(late)
     return finish(session, described, stopped)

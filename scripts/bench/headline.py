@@ -68,8 +68,8 @@ def notes(summary):
                      'began. Medians hold; long tails and rates show it.')
     if cpus.get('near_ns'):
         found.append(f"The two CPUs were near each other at times (a cache line there and back takes "
-                     f"{cpus['near_ns']} ns) and far apart at times ({cpus['far_ns']} ns), as the hypervisor moved them. "
-                     'Rows are compared within one state.')
+                     f"{cpus['near_ns']} ns) and far apart at times ({cpus['far_ns']} ns), as the hypervisor moved "
+                     'them. Rows are compared within one state.')
     if changed := sum(part.get('changed') or 0 for part in summary['parts'].values()):
         plural = ('s', 'are') if changed != 1 else ('', 'is')
         found.append(f'{changed} run{plural[0]} during which that state changed {plural[1]} left out.')

@@ -8,39 +8,11 @@ from pathlib import Path
 
 from bench.session import UsageError
 
-USAGE = """Usage: scripts/bench.sh [OPTION]...
-Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory
+ABOUT = """Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory
 and TCP, and one-way message rates of links and NetIO's sockets. Compare with plain sockets, libfabric,
 ZeroMQ and UCX (if ucx_perftest is installed). Install what is missing, build, measure for about three
-minutes, and write a report.
-  --full                all parts with all rows, in long rounds: about 80 minutes; with --quick 22
-  --only PART           one part with all its rows: rtt (round trips), stream (one-way messages),
-                        rings (rings, pools, hops), idle (CPU against latency), links (thousands of
-                        idle links), netio (NetIO's sockets), services (calls) or verbs (round trips
-                        over RDMA devices)
-  --quick               short rounds, as without --full and --only
-  --rounds N, --duration S
-                        number of rounds, and seconds per run
-  --out DIR             folder for results (default: bench-out-DATE-TIME)
-  --provider P          with --live: provider of the links (default: auto)
-  --sizes N,N,...       message sizes, with K or M (default: 64, for stream and netio 64,1M; with --full
-                        and --only 64,1K,64K,1M, for stream 64,4K,64K,1M). Rows of other sizes are omitted
-  --device NAME         verbs: only that RDMA device (default: each with an active port and an IP address)
-  --strict              exit with status 3 if a gating threshold is missed
-  --compare A B         measure nothing: compare the results in folders A and B with their noise, as a
-                        table and as a page, B/compare.html (or --out DIR)
-  --report DIR          measure nothing: write the report and the plots of the results in DIR again
-  --soak                only NetIO's sockets at full load, ten minutes over tcp and ten over shm (or
-                        --duration S): no end may find the other one silent
-  --serve               run the servers for bench.sh --connect on another host, until Ctrl-C; of rtt,
-                        or with --only verbs of verbs
-  --connect HOST:PORT   measure against such servers; PORT is the first of several
-  --live HOST:PORT      only measure a running Pollux process that listens there, by its self-test;
-                        sizes up to 64K (default: 64,1K,16K)
-  --listen HOST:PORT    address of --serve (default 0.0.0.0:17300; verbs: the device's address)
-  -h, --help            print this text
-
-Rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on the
+minutes, and write a report."""
+END = """Rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on the
 first two CPUs that this process may use; for verbs on two of the device's NUMA node, if known.
 
 Exit status:
@@ -48,6 +20,34 @@ Exit status:
   1  set-up or a run failed
   2  wrong usage
   3  with --strict: everything ran, but a threshold was missed"""
+
+# (option, value, text); without a value it is a flag.
+OPTIONS = (
+    ('full', '', 'all parts with all rows, in long rounds: about 80 minutes; with --quick 22'),
+    ('only', 'PART', 'one part with all its rows: rtt (round trips), stream (one-way messages), rings (rings, '
+     "pools, hops), idle (CPU against latency), links (thousands of idle links), netio (NetIO's sockets), services (calls) or verbs "
+     '(round trips over RDMA devices)'),
+    ('quick', '', 'short rounds, as without --full and --only'),
+    ('rounds', 'N', 'number of rounds'),
+    ('duration', 'S', 'seconds of a run'),
+    ('out', 'DIR', 'folder for results (default: bench-out-DATE-TIME)'),
+    ('provider', 'P', 'with --live: provider of the links (default: auto)'),
+    ('sizes', 'N,N,...', 'message sizes, with K or M (default: 64, for stream and netio 64,1M; with --full and --only '
+     '64,1K,64K,1M, for stream 64,4K,64K,1M). Rows of other sizes are omitted'),
+    ('device', 'NAME', 'verbs: only that RDMA device (default: each with an active port and an IP address)'),
+    ('strict', '', 'exit with status 3 if a gating threshold is missed'),
+    ('compare', ('A', 'B'), 'measure nothing: compare the results in folders A and B with their noise, as a table and '
+     'as a page, B/compare.html (or --out DIR)'),
+    ('report', 'DIR', 'measure nothing: write the report and the plots of the results in DIR again'),
+    ('soak', '', "only NetIO's sockets at full load, ten minutes over tcp and ten over shm (or --duration S): no end "
+     'may find the other one silent'),
+    ('serve', '', 'run the servers for bench.sh --connect on another host, until Ctrl-C; of rtt, or with --only verbs '
+     'of verbs'),
+    ('connect', 'HOST:PORT', 'measure against such servers; PORT is the first of several'),
+    ('live', 'HOST:PORT', 'only measure a running Pollux process that listens there, by its self-test; sizes up to 64K '
+     '(default: 64,1K,16K)'),
+    ('listen', 'HOST:PORT', "address of --serve (default 0.0.0.0:17300; verbs: the device's address)"),
+    ('silent', '', argparse.SUPPRESS))
 
 PARTS = ['rtt', 'stream', 'rings', 'idle', 'links', 'netio', 'services', 'verbs']
 MAIN = ['rtt', 'stream', 'netio']
@@ -70,13 +70,13 @@ def size(word):
 
 def parse(arguments):
     """The options, checked before anything is built or locked."""
-    parser = Parser(add_help=False, allow_abbrev=False)
-    for flag in ('full', 'quick', 'strict', 'soak', 'serve', 'help', 'silent'):
-        parser.add_argument(f'--{flag}', *(['-h'] if flag == 'help' else []), action='store_true')
-    for value in ('only', 'out', 'provider', 'sizes', 'device', 'report', 'connect', 'live', 'rounds', 'duration'):
-        parser.add_argument(f'--{value}')
-    parser.add_argument('--listen', default='0.0.0.0:17300')
-    parser.add_argument('--compare', nargs=2)
+    parser = Parser(usage='scripts/bench.sh [OPTION]...', description=ABOUT, epilog=END, allow_abbrev=False,
+                    formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+                        prog, max_help_position=24, width=106))
+    for name, value, text in OPTIONS:
+        more = {'metavar': value, 'nargs': len(value) if isinstance(value, tuple) else None}
+        parser.add_argument(f'--{name}', help=text, **(more if value else {'action': 'store_true'}))
+    parser.set_defaults(listen='0.0.0.0:17300')
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         raise UsageError(f"unknown option '{unknown[0]}'; see --help")
@@ -133,7 +133,7 @@ def check_folders(options, refuse):
     parent = out
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent
-    if not (options.serve or options.report or options.help):
+    if not (options.serve or options.report):
         refuse(not parent.is_dir(), f'--out {options.out}: cannot be made: {parent} is not a folder')
         refuse(not os.access(parent, os.W_OK), f'--out {options.out}: cannot be written')
     options.out = out

@@ -26,7 +26,6 @@ class Table:
 class Plot:
     """Lines over x for each panel (title, value of a row). The rows: at most six, by key."""
     name: str
-    title: str
     x_title: str
     x: Callable
     panels: tuple
@@ -39,9 +38,6 @@ class Plot:
 def trips(*names):
     """Columns of percentiles, such as p99_9, in microseconds."""
     return tuple((name.replace('_', '.'), lambda row, figure=f'{name}_ns': words.us(row.get(figure))) for name in names)
-
-
-RATIO = (('ratio', words.ratio),)
 
 
 class Part:

@@ -212,8 +212,8 @@ def html_end(summary):
              [words.number(one['ratio']) or '–', words.limit(one),
               words.verdict(one) + ('' if one['gates'] else ' (an aim)')]) for one in summary['thresholds']])
     if hiccups := summary['hiccups']:
-        yield (f"<h2>What the platform alone takes away</h2><p>Gaps above {hiccups['gap_above_ns'] / 1000:g} µs between "
-               'two readings of the clock, while nothing but a spin ran on the CPU, for '
+        yield (f"<h2>What the platform alone takes away</h2><p>Gaps above {hiccups['gap_above_ns'] / 1000:g} µs "
+               'between two readings of the clock, while nothing but a spin ran on the CPU, for '
                f"{hiccups['duration_ns'] / 1e9:g} s before the runs. No percentile can be better than these.</p>")
         yield from html_table(['CPU', 'gaps', 'lost, ms', 'steal, ms', 'longest, µs'], [
             ('', cpu['cpu'], [cpu['gap_count'], words.rounded(cpu['gap_total_ns'] / 1e6, 2), cpu['steal_ms'],
@@ -236,7 +236,8 @@ def write(out, summary, parts):
     machine = '' if host['hypervisor'] == 'none' else f" (virtual machine, {host['hypervisor']})"
     top = [*paragraphs([headline(summary)], 'lead'), *chart(summary), *paragraphs(
         [f"{host['date']} · host {host['host']} · {host['cpu_model']}, CPUs {host['server_cpu']} and "
-         f"{host['client_cpu']} of {host['cpu_count']}{machine} · Pollux {host['version']} ({host['git_revision']})"], 'meta'),
+         f"{host['client_cpu']} of {host['cpu_count']}{machine} · Pollux {host['version']} ({host['git_revision']})"],
+        'meta'),
         *paragraphs(rates(summary)), *paragraphs(notes(summary), 'notes'),
         *paragraphs([f'Failed: {text}' for text in summary['failures']], 'bad')]
     (out / 'report.html').write_text(page('measured', [*top, *html_parts(out, summary, parts), *html_end(summary)]))

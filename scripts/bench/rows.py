@@ -32,9 +32,6 @@ class Row:
         lines = self.server + self.client
         return set(re.findall(r'{([a-z_][\w-]*)}', lines)) - VALUES
 
-    def __hash__(self):
-        return hash(self.key)
-
 
 def only(*sizes):
     return lambda size: size in sizes

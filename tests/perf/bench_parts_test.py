@@ -139,7 +139,8 @@ class Thresholds(BenchCase):
                 'cycles_greatest': 11, 'peer': 'rte_ring'}
         part = ALL['rings']()
         got = part.summarize([
-            {'rows': [ring | {'state': 'far', 'rounds': 2, 'ratio': 9}, ring | {'state': 'near', 'rounds': 3, 'ratio': 0.3}]},
+            {'rows': [ring | {'state': 'far', 'rounds': 2, 'ratio': 9},
+                      ring | {'state': 'near', 'rounds': 3, 'ratio': 0.3}]},
             {'hop': {'bare_ns': 100, 'hot': {'p50_ns': 140, 'ratio': 1.4}, 'quiet': {'p50_ns': 271, 'ratio': 2.71},
                      'idle-tcp': {'p50_ns': 170, 'ratio': 1.7, 'cold_poll_wait_ns': 30}}},
             {'caches': {'lcores': 2, 'bytes': 12288}}])
@@ -154,8 +155,9 @@ class States(BenchCase):
         session.lines = [140, 560]
         part = ALL['rtt']()
         part.begin(session)
-        runs = [{'key': key, 'size_bytes': 64, 'round': number, 'line_ns': [line], 'run': 'none'} | trips(p50) for key, number, line, p50 in
-                (('raw-tcp', 1, 140, 1000), ('tcp-poll', 1, 140, 1100), ('raw-tcp', 2, 150, 1000), ('tcp-poll', 3, 560, 9000))]
+        runs = [{'key': key, 'size_bytes': 64, 'round': number, 'line_ns': [line], 'run': 'none'} | trips(p50)
+                for key, number, line, p50 in (('raw-tcp', 1, 140, 1000), ('tcp-poll', 1, 140, 1100),
+                                               ('raw-tcp', 2, 150, 1000), ('tcp-poll', 3, 560, 9000))]
         got = part.summarize(runs)
         self.assertEqual([(one['ratio'], one['state']) for one in got['thresholds']], [(1.1, 'near')])
         got = part.summarize([runs[0], runs[3]])
@@ -165,8 +167,8 @@ class States(BenchCase):
 
 class Verbs(unittest.TestCase):
     def device(self, name, addresses, active=True, usable=True, gids=()):
-        return {'name': name, 'transport': 'InfiniBand', 'cpus': '2-3,9', 'usable': usable, 'node': 0, 'inline_max_bytes': 220,
-                'ports': [{'active': active, 'link_layer': 'Ethernet', 'rate': 'r', 'mtu_bytes': 4096, 'netdev': 'ens1',
+        return {'name': name, 'transport': 'InfiniBand', 'cpus': '2-3,9', 'usable': usable, 'node': 0,
+                'inline_max_bytes': 220, 'ports': [{'active': active, 'link_layer': 'Ethernet', 'rate': 'r', 'mtu_bytes': 4096, 'netdev': 'ens1',
                            'addresses': addresses, 'gids': [{'gid': gid, 'netdev': 'ens1.7'} for gid in gids]}]}
 
     def test_devices_with_an_active_port_and_an_ip_address_are_taken(self):

@@ -103,7 +103,7 @@ class Idle(Part):
         ('wakes/s', lambda row: words.short(row['wakes_per_s'])),
         ('p50, µs', lambda row: words.us(row['p50_ns'])), ('p99, µs', lambda row: words.us(row['p99_ns'])),
         ('ratio', words.ratio))),)
-    plots = tuple(Plot(f'idle-{provider}', f'A server over {provider}', 'messages a second', lambda row: row['rate'], (
+    plots = tuple(Plot(f'idle-{provider}', f'messages a second, over {provider}', lambda row: row['rate'], (
         ('CPU of the server, %', lambda row: row['cpu_percent']),
         ('p50, µs', lambda row: row['p50_ns'] and row['p50_ns'] / 1e3),
         ('p99, µs', lambda row: row['p99_ns'] and row['p99_ns'] / 1e3)),

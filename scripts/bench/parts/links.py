@@ -75,4 +75,5 @@ class Links(Part):
 
     def describe(self, result):
         return (f"a turn {words.whole(result['turn_ns'])} ns, the longest "
-                f"{words.short(result['longest_turn_ns'] / 1e6)} ms, asleep {words.short(result['cpu_percent'])} % of a CPU")
+                f"{words.short(result['longest_turn_ns'] / 1e6)} ms, asleep "
+                f"{words.short(result['cpu_percent'])} % of a CPU")

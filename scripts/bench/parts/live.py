@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part live, run only by --live HOST:PORT: calls of the self-test of a running, busy Pollux process."""
-from bench import words
 from bench.part import Part, Table, trips
 from bench.rows import Row
 

@@ -138,11 +138,11 @@ class Netio(Part):
             ('asked', lambda row: words.digits(row['rate_asked'] * row['subscribers'] / 1e6)),
             ('kept', lambda row: words.digits(row['kept']))) + common('kept')[:3], lambda row: row['kept']))
     plots = (
-        Plot('netio', "NetIO's sockets, one way", 'message', lambda row: row['size_bytes'], (
+        Plot('netio', 'message', lambda row: row['size_bytes'], (
             ('million messages a second', lambda row: row['mmsg_per_s']),
             ('Gb a second', lambda row: row['gbit_per_s'])),
             ('buffered-tcp', 'buffered-shm', 'unbuffered-tcp', 'reference-tcp', PUSH_PULL, 'raw-fi-tcp-bw'), label=str),
-        Plot('netio-publish', 'What a copy costs the publisher', 'subscribers', lambda row: row['subscribers'],
+        Plot('netio-publish', 'subscribers', lambda row: row['subscribers'],
              tuple((f'cycles per copy of {words.size(size)}', lambda row, size=size:
                     row['cycles_per_copy'] if row['size_bytes'] == size else None) for size in (64, 65536)),
              ('publish-buffered', 'publish-unbuffered'), label=str, key=lambda row: row['test'],
@@ -189,7 +189,8 @@ class Netio(Part):
                 raise Failed('the subscribers have measured nothing')
             each, count = min(data['messages_per_s'], least), more['subscribers']
             got = {'kept': each / data['rate_asked'], 'rate_asked': data['rate_asked'],
-                   'mmsg_per_s': each * count / 1e6, 'gbit_per_s': each * count * run.size * 8 / 1e9, 'count': data['messages'] * count}
+                   'mmsg_per_s': each * count / 1e6, 'gbit_per_s': each * count * run.size * 8 / 1e9,
+                   'count': data['messages'] * count}
         elif data.get('cycles_per_copy'):
             got = {name: data[name] for name in ('mmsg_per_s', 'gbit_per_s', 'cycles_per_copy')}
             got['count'] = data['copies']

@@ -51,7 +51,7 @@ class Rings(Part):
             ('over rounds', lambda row: words.least_to_greatest(words.whole, row, 'p50_ns')),
             ('p99, ns', lambda row: words.whole(row.get('p99_ns'))),
             ('over bare', lambda row: words.digits(row.get('ratio')))), lambda row: row['name'] == 'hop'))
-    plots = (Plot('rings', 'Rings, and those of DPDK', 'burst', lambda row: row['burst'], tuple(
+    plots = (Plot('rings', 'burst', lambda row: row['burst'], tuple(
         (f'cycles per element, {where}', lambda row, lcores=lcores: row['lcores'] == lcores and row['figure_of'])
         for lcores, where in ((1, 'on one lcore'), (2, 'between two lcores'))),
         ('spsc', 'mpsc', 'mpmc', "spsc, DPDK's", "mpsc, DPDK's", "mpmc, DPDK's"), label=str,

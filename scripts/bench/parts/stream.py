@@ -83,7 +83,7 @@ class Stream(Part):
         ('messages/s', lambda row: words.whole(row[RATE])),
         ('of rounds', lambda row: words.least_to_greatest(words.whole, row, RATE)),
         ('GB/s', lambda row: words.short(row['bytes_per_s'] / 1e9)), ('ratio', words.ratio))),)
-    plots = (Plot('stream', 'One way', 'message', lambda row: row['size_bytes'], (
+    plots = (Plot('stream', 'message', lambda row: row['size_bytes'], (
         ('million messages a second', lambda row: row[RATE] / 1e6),
         ('GB a second', lambda row: row['bytes_per_s'] / 1e9)),
         ('shm-stream', 'tcp-stream', 'raw-fi-shm', 'raw-fi-tcp', 'ucx-shm', 'ucx-tcp')),)

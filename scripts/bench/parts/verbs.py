@@ -73,7 +73,8 @@ def rows_of(device):
         send_lat = ('taskset -c {cpu} {ib_send_lat} -R -F -H -d {device} -p {port} -s {size} -n {rounds}' + option)
         rows += [
             Row(f'ib-send-lat{suffix}@{name}', ours=False, server=send_lat, client=send_lat, **more),
-            baseline(f'raw-fi-verbs{suffix}@{name}', '{raw-fi}', f'--provider verbs --idle {idle}', bases=bases, **more),
+            baseline(f'raw-fi-verbs{suffix}@{name}', '{raw-fi}', f'--provider verbs --idle {idle}', bases=bases,
+                     **more),
             ping(f'verbs-{idle}@{name}', idle, 'verbs', bases=(f'raw-fi-verbs{suffix}@{name}',), **more)]
     return rows
 
