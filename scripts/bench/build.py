@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -42,9 +43,11 @@ class Lock:
                              f'{FOLDER}; wait for it, or end it')
         self.file.truncate(0)
         print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=self.file, flush=True)
-        # Locking only needs read permission, if the file belongs to another user.
-        handle = os.open(Path(tempfile.gettempdir(), 'pollux-bench.lock'), os.O_RDONLY | os.O_CREAT, 0o644)
-        self.host = os.fdopen(handle)
+        # The file may belong to another user: then it can be read and locked, but not created.
+        path = Path(tempfile.gettempdir(), 'pollux-bench.lock')
+        if not path.exists():
+            path.touch(0o644)
+        self.host = open(path, encoding='utf-8')
         if not self.take(self.host):
             say('another bench.sh runs on this host: the two measure each other; compare within this run only')
         self.take(self.host, fcntl.LOCK_SH)
@@ -89,7 +92,8 @@ def set_up(session):
     say('set-up, step 1 of 3: packages')
     setup = root / 'scripts/setup.sh'
     if not run('check', [setup, '--check', '--for', groups], 60, None):
-        run('setup', [setup, '--for', groups], 1800, 'packages are missing and could not be installed')
+        if subprocess.run([setup, '--for', groups], check=False).returncode:  # it may ask for a password
+            raise SetupError('packages are missing and could not be installed; see above')
     say(f'set-up, step 2 of 3: meson configures {FOLDER}')
     configure()
     targets = find_targets(run, root)

@@ -25,8 +25,8 @@ Exit status:
 OPTIONS = (
     ('full', '', 'all parts with all rows, in long rounds: about 80 minutes; with --quick 22'),
     ('only', 'PART', 'one part with all its rows: rtt (round trips), stream (one-way messages), rings (rings, '
-     "pools, hops), idle (CPU against latency), links (thousands of idle links), netio (NetIO's sockets), services (calls) or verbs "
-     '(round trips over RDMA devices)'),
+     "pools, hops), idle (CPU against latency), links (thousands of idle links), netio (NetIO's sockets), services "
+     '(calls) or verbs (round trips over RDMA devices)'),
     ('quick', '', 'short rounds, as without --full and --only'),
     ('rounds', 'N', 'number of rounds'),
     ('duration', 'S', 'seconds of a run'),

@@ -64,15 +64,16 @@ class Run:
         """Wait for the process that measures. A program that doubts its figures ends with status 3."""
         status = process.wait(self.limit_s, list(self.watches.values()))
         if status is None:
-            raise Failed(f'{process.name} took too long: {process.last_words()}')
+            raise Failed(f'{process.name} took too long: {self.last_words(process)}')
         if status not in (0, DOUBTED):
             how = f'signal {-status}' if status < 0 else f'status {status}'
-            raise Failed(f'{process.name}: {how}: {process.last_words() or self.other_words(process)}')
+            raise Failed(f'{process.name}: {how}: {self.last_words(process)}')
         self.doubted = self.doubted or status == DOUBTED
 
-    def other_words(self, process):
+    def last_words(self, process):
+        """Of a process, or else of the server."""
         server = self.server_process
-        return server.last_words() if server and server is not process else 'it printed nothing'
+        return process.last_words() or server and server.last_words() or 'it printed nothing'
 
     def client(self, line=None, watch=None):
         """Run the client to its end. watch: names of the server's and the client's side in `watches`."""

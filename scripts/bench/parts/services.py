@@ -18,7 +18,7 @@ def row(name, provider):
     more = {'key': f'{name}@{provider}', 'bases': (f'{BASES[name]}@{provider}',) if name in BASES else ()}
     if name == 'ping':
         return ping(more.pop('key'), 'poll', provider, server='', **more)
-    if name.startswith('call-'):
+    if name.startswith('call-') and name != 'call-1':
         more['figure'] = 'rate_per_s'
     options = {'quiet': '--rate 10000 --arrival poisson', 'half': '--rate {rate} --arrival poisson'}
     data = f'--data {PARAMETER}' if name.startswith('params-') else '--size {size}'
