@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts of the bench: what they read from programs, their thresholds, and their command lines."""
 import unittest
+from unittest import mock
 
 from bench_fake import BenchCase, trips
 
-from bench import baselines, rows
+from bench import baselines, rows, schema
 from bench.parts import ALL, idle, verbs
 from bench.run import Failed, Run
 
@@ -165,7 +166,7 @@ class States(BenchCase):
                          [(None, None, 'n/a: CPU state changed')])
 
 
-class Verbs(unittest.TestCase):
+class Verbs(BenchCase):
     def device(self, name, addresses, active=True, usable=True, gids=()):
         return {'name': name, 'transport': 'InfiniBand', 'cpus': '2-3,9', 'usable': usable, 'node': 0,
                 'inline_max_bytes': 220, 'ports': [{'active': active, 'link_layer': 'Ethernet', 'rate': 'r', 'mtu_bytes': 4096, 'netdev': 'ens1',
@@ -185,10 +186,28 @@ class Verbs(unittest.TestCase):
         self.assertEqual(verbs.why_none({'rdma': [1], 'doctor': [{'id': 'rdma-port', 'seen': 'no port'},
                                                                 {'id': 'smt', 'seen': 'x'}]}), 'no port')
 
-    def test_its_rows(self):
-        found = [row.key for row in verbs.rows_of({'device': 'd0', 'address': '10.0.0.1', 'cpus': ''})]
-        self.assertEqual(found, [f'{name}@d0' for name in ('ib-send-lat', 'raw-fi-verbs', 'verbs-poll', 'ib-send-lat-event',
-                                                           'raw-fi-verbs-event', 'verbs-event')])
+    def test_its_rows_run_on_each_device(self):
+        info = {'rdma_cm': 'open', 'rdma': [self.device('d0', ['10.0.0.1'])]}
+        lines = {}
+
+        def runner(run):
+            run.part.prepare(run)
+            run.values |= {'address': '10.0.0.1:7', 'port': 7}
+            lines[run.values['key']] = ' '.join(rows.fill(run.row.server, run.values | dict.fromkeys(run.row.programs(), 'x')))
+            return trips(11500 if 'verbs-poll' in run.row.key else 10000) | {'device': 'd0', 'name': run.values['key']}
+        with mock.patch.object(verbs.Verbs, 'info', lambda self: info):
+            status, session = self.bench(runner, '--only', 'verbs', '--quick', '--rounds', '1', '--sizes', '64,1K')
+        result = schema.load(session.out)['parts']['verbs']
+        self.assertEqual(status, 0)
+        self.assertEqual([(row['key'], row['size_bytes']) for row in result['rows']], [
+            *((f'{name}@d0', 64) for name in ('ib-send-lat', 'raw-fi-verbs', 'verbs-poll', 'ib-send-lat-event',
+                                              'raw-fi-verbs-event', 'verbs-event')),
+            *((f'{name}@d0', 1024) for name in ('ib-send-lat', 'raw-fi-verbs', 'verbs-poll'))])
+        self.assertEqual([(one['what'], one['ratio'], one['ok']) for one in result['thresholds']], [
+            ('verbs on d0, verbs-poll over raw-fi-verbs, 64 B, p50', 1.15, True),
+            ('verbs on d0, verbs-event over raw-fi-verbs-event, 64 B, p50', 1, True)])
+        self.assertIn('-d d0 -p 7 -s 64 -n 2000 -e', lines['ib-send-lat-event'])
+        self.assertIn('--provider verbs', lines['verbs-poll'])
 
 
 class CommandLines(BenchCase):
