@@ -15,7 +15,7 @@ FOLDER = 'build-bench'
 OPTIONS = ('-Dbuildtype=release', '-Db_lto=true', '-Dtests=false', '-Dbench=true')
 PROGRAMS = {'raw-tcp', 'raw-fi', 'raw-fi-shm', 'raw-bare', 'raw-eventfd', 'raw-zmq', 'raw-fi-stream',
             'raw-fi-shm-stream', 'raw-zmq-stream', 'hiccup', 'cache-line', 'link-beside', 'link-idle', 'many_links',
-            'params-load', 'plx-ping', 'plx-call', 'plx-info', 'plx-params', 'plx-perf', 'plx-perf-dpdk', 'service',
+            'params-load', 'instructions', 'plx-ping', 'plx-call', 'plx-info', 'plx-params', 'plx-perf', 'plx-perf-dpdk', 'service',
             'netio-throughput', 'netio-recv', 'netio-pubsub-bench', 'plx_shm-fi'}
 OTHERS = ('ucx_perftest', 'iperf3', 'ib_send_lat')  # installed ones
 

@@ -26,7 +26,7 @@ OPTIONS = (
     ('full', '', 'all parts with all rows, in long rounds: about 80 minutes; with --quick 22'),
     ('only', 'PART', 'one part with all its rows: rtt (round trips), stream (one-way messages), rings (rings, '
      "pools, hops), idle (CPU against latency), links (thousands of idle links), netio (NetIO's sockets), services "
-     '(calls) or verbs (round trips over RDMA devices)'),
+     '(calls), verbs (round trips over RDMA devices) or instructions (per message, by callgrind)'),
     ('quick', '', 'short rounds, as without --full and --only'),
     ('rounds', 'N', 'number of rounds'),
     ('duration', 'S', 'seconds of a run'),
@@ -49,7 +49,7 @@ OPTIONS = (
     ('listen', 'HOST:PORT', "address of --serve (default 0.0.0.0:17300; verbs: the device's address)"),
     ('silent', '', argparse.SUPPRESS))
 
-PARTS = ['rtt', 'stream', 'rings', 'idle', 'links', 'netio', 'services', 'verbs']
+PARTS = ['rtt', 'stream', 'rings', 'idle', 'links', 'netio', 'services', 'verbs', 'instructions']
 MAIN = ['rtt', 'stream', 'netio']
 LARGEST_SELF_TEST = 65536
 PROVIDERS = ('auto', 'tcp', 'shm', 'verbs')

@@ -2,7 +2,9 @@
 /* libfabric alone: the leanest loop we can write, with a link's queues and endpoints. Receives are
  * posted ahead, sends request no completion, and a queue read takes as many entries as Pollux
  * requests. */
-#include "link_budget.h"
+#include "instructions.h"
+
+#include "plx_fabric_driver.h"
 
 #include <netdb.h>
 #include <rdma/fi_errno.h>
@@ -12,7 +14,6 @@
 #define CQ_BURST      64
 #define POSTED        8    /* per end, a link's default: 6, and 2 for control frames */
 #define RECEIVE_BYTES 4096 /* each, as for a link */
-#define CONNECT_NS    (10 * PLX_NS_PER_S)
 
 struct end;
 
@@ -29,22 +30,19 @@ struct end {
 };
 
 static struct {
+	const struct plx_fabric_driver *driver;
 	struct plx_fabric_fids fids;
 	struct fid_pep *pep;
-	struct fid_mr *mr;
 	struct end ends[2];
 	uint8_t *memory;
-	void *desc;
-	size_t size;
 	bool inject;
-	struct end *sender; /* of the next message sent in steps */
 } raw;
 
 /* rc: libfabric's, of what. */
 static PLX_NOINLINE void failed(ssize_t rc, const char *what)
 {
 	plx_fail(rc > -FI_ERRNO_OFFSET ? (int)-rc : EIO, "%s", fi_strerror((int)-rc));
-	budget_fail(what);
+	fail(what);
 }
 
 static void must(ssize_t rc, const char *what)
@@ -55,16 +53,22 @@ static void must(ssize_t rc, const char *what)
 
 /* Messages --------------------------------------------------------------------------------- */
 
-static inline int transmit(struct end *from, const uint8_t *message)
+static inline void transmit(struct end *from, const uint8_t *message)
 {
-	return (int)(raw.inject ? fi_inject(from->ep, message, raw.size, 0)
-				: fi_send(from->ep, message, raw.size, raw.desc, 0, NULL));
+	int rc = (int)(raw.inject ? fi_inject(from->ep, message, SIZE, 0)
+				  : fi_send(from->ep, message, SIZE, NULL, 0, NULL));
+
+	if (plx_unlikely(rc))
+		failed(rc, "cannot send");
 }
 
-static inline int post(struct receive *receive)
+static inline void post(struct receive *receive)
 {
-	return (int)fi_recv(receive->end->ep, receive->bytes, RECEIVE_BYTES, raw.desc, 0,
-			    &receive->context);
+	int rc = (int)fi_recv(receive->end->ep, receive->bytes, RECEIVE_BYTES, NULL, 0,
+			      &receive->context);
+
+	if (plx_unlikely(rc))
+		failed(rc, "cannot receive");
 }
 
 /* What the queue returned instead of messages. */
@@ -79,13 +83,7 @@ static void not_received(ssize_t count)
 	failed(error.err ? -error.err : count, "a message failed");
 }
 
-static PLX_NOINLINE void wrong_length(size_t length)
-{
-	plx_fail(EPROTO, "a message of %zu B came, not %zu", length, raw.size);
-	budget_fail("raw");
-}
-
-static void raw_turn_by_turn(uint64_t count)
+void raw_run(uint64_t count)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 	uint64_t got = 0;
@@ -94,89 +92,27 @@ static void raw_turn_by_turn(uint64_t count)
 		ssize_t n = fi_cq_read(raw.fids.cq, entries, CQ_BURST);
 
 		if (plx_unlikely(n < 0)) {
-			budget_tally.empty++;
 			not_received(n);
 			continue;
 		}
 		for (ssize_t i = 0; i < n; i++) {
 			struct receive *receive = entries[i].op_context;
 
-			if (plx_unlikely(entries[i].len != raw.size))
-				wrong_length(entries[i].len);
-
-			int rc = transmit(receive->end, receive->bytes);
-
-			if (plx_likely(rc == 0))
-				rc = post(receive);
-			if (plx_unlikely(rc))
-				failed(rc, "cannot send, or receive");
+			if (plx_unlikely(entries[i].len != SIZE))
+				failed(-FI_EIO, "a message has another length");
+			transmit(receive->end, receive->bytes);
+			post(receive);
 			got++;
 		}
-	}
-	budget_tally.messages += got;
-}
-
-void raw_messages(uint64_t count);
-void raw_send(void);
-void raw_receive(void);
-void raw_looks(unsigned count);
-
-BUDGET_PART void raw_messages(uint64_t count)
-{
-	raw_turn_by_turn(count);
-}
-
-BUDGET_PART void raw_send(void)
-{
-	int rc = transmit(raw.sender, raw.memory);
-
-	if (plx_unlikely(rc))
-		failed(rc, "cannot send");
-}
-
-BUDGET_PART void raw_receive(void)
-{
-	struct fi_cq_msg_entry entries[CQ_BURST];
-	ssize_t n;
-
-	while (plx_unlikely((n = fi_cq_read(raw.fids.cq, entries, CQ_BURST)) < 0)) {
-		budget_tally.empty++;
-		not_received(n);
-	}
-	for (ssize_t i = 0; i < n; i++) {
-		struct receive *receive = entries[i].op_context;
-
-		if (plx_unlikely(entries[i].len != raw.size))
-			wrong_length(entries[i].len);
-		raw.sender = receive->end;
-
-		int rc = post(receive);
-
-		if (plx_unlikely(rc))
-			failed(rc, "cannot receive");
-	}
-	budget_tally.messages++;
-}
-
-BUDGET_PART void raw_looks(unsigned count)
-{
-	struct fi_cq_msg_entry entries[CQ_BURST];
-
-	for (unsigned i = 0; i < count; i++) {
-		ssize_t n = fi_cq_read(raw.fids.cq, entries, CQ_BURST);
-
-		if (plx_unlikely(n != -FI_EAGAIN))
-			budget_fail("a message came that nobody sent");
 	}
 }
 
 /* Opening ---------------------------------------------------------------------------------- */
 
 /* As lib/fabric requests it. */
-static struct fi_info *find(const struct budget_conf *conf, const char *host, const char *port,
-			    uint64_t flags)
+static struct fi_info *find(const char *port, uint64_t flags)
 {
-	const struct plx_fabric_driver *driver = conf->driver;
+	const struct plx_fabric_driver *driver = raw.driver;
 	struct fi_info *hints = fi_allocinfo(), *info;
 
 	hints->caps = FI_MSG;
@@ -193,16 +129,16 @@ static struct fi_info *find(const struct budget_conf *conf, const char *host, co
 	if (driver->hints)
 		driver->hints(hints);
 
-	must((driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 17), host, port, flags,
-							      hints, &info),
+	must((driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 17), ADDRESS, port,
+							      flags, hints, &info),
 	     "no such provider, or address");
 	fi_freeinfo(hints);
 	return info;
 }
 
-static void open_domain(const struct budget_conf *conf, struct fi_info *info)
+static void open_domain(struct fi_info *info)
 {
-	const struct plx_fabric_driver *driver = conf->driver;
+	const struct plx_fabric_driver *driver = raw.driver;
 	size_t bytes = 2 * POSTED * RECEIVE_BYTES;
 
 	must((driver->fabric ? driver->fabric : fi_fabric)(info->fabric_attr, &raw.fids.fabric,
@@ -216,12 +152,6 @@ static void open_domain(const struct budget_conf *conf, struct fi_info *info)
 	     "cannot open queues");
 	raw.memory = aligned_alloc(RECEIVE_BYTES, bytes);
 	memset(raw.memory, 0, bytes);
-	if (!driver->needs_mr)
-		return;
-	must(fi_mr_reg(raw.fids.domain, raw.memory, bytes, FI_SEND | FI_RECV, 0, 1, 0, &raw.mr,
-		       NULL),
-	     "cannot register memory");
-	raw.desc = fi_mr_desc(raw.mr);
 }
 
 static void listen_at(struct fi_info *info, char *port_out, size_t size)
@@ -235,7 +165,7 @@ static void listen_at(struct fi_info *info, char *port_out, size_t size)
 	must(fi_getname(&raw.pep->fid, &address, &length), "cannot listen");
 	if (getnameinfo((struct sockaddr *)&address, (socklen_t)length, NULL, 0, port_out,
 			(socklen_t)size, NI_NUMERICSERV))
-		budget_fail("the listener has no port");
+		fail("the listener has no port");
 }
 
 static void open_end(struct end *end, struct fi_info *info, uint8_t *memory)
@@ -250,9 +180,9 @@ static void open_end(struct end *end, struct fi_info *info, uint8_t *memory)
 	for (unsigned i = 0; i < POSTED; i++) {
 		end->receives[i].end = end;
 		end->receives[i].bytes = memory + i * RECEIVE_BYTES;
-		must(post(&end->receives[i]), "cannot receive");
+		post(&end->receives[i]);
 	}
-	raw.inject = raw.size <= info->tx_attr->inject_size;
+	raw.inject = SIZE <= info->tx_attr->inject_size;
 }
 
 static void take_event(uint32_t event, struct fi_eq_cm_entry *entry)
@@ -275,52 +205,42 @@ static void wait_connected(void)
 			struct fi_eq_cm_entry entry;
 			uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
 		} event;
+		struct fi_cq_msg_entry none; /* a read makes progress */
 		uint32_t kind;
 		ssize_t n = fi_eq_read(raw.fids.eq, &kind, &event, sizeof(event), 0);
 
 		if (n >= 0)
 			take_event(kind, &event.entry);
-		else if (n == -FI_EAGAIN)
-			raw_looks(1);
-		else
+		else if (n != -FI_EAGAIN || fi_cq_read(raw.fids.cq, &none, 1) != -FI_EAGAIN)
 			failed(n, "cannot connect");
 		if (plx_now_ns() > limit_ns)
-			budget_fail("no connection");
+			fail("no connection");
 	}
 }
 
-static void raw_open(const struct budget_conf *conf)
+static const struct plx_fabric_driver *find_driver(const char *provider)
 {
-	struct fi_info *info = find(conf, conf->host, "0", FI_SOURCE);
+	for (const struct plx_fabric_driver *const *d = plx_drivers; *d; d++) {
+		if (strcmp((*d)->name, provider) == 0)
+			return *d;
+	}
+	fail("no such provider");
+}
+
+void raw_open(const char *provider)
+{
+	struct fi_info *info;
 	char port[NI_MAXSERV];
 
-	raw.size = conf->size;
-	open_domain(conf, info);
+	raw.driver = find_driver(provider);
+	info = find("0", FI_SOURCE);
+	open_domain(info);
 	listen_at(info, port, sizeof(port));
 	fi_freeinfo(info);
-	info = find(conf, conf->host, port, 0);
+	info = find(port, 0);
 	open_end(&raw.ends[0], info, raw.memory);
 	must(fi_connect(raw.ends[0].ep, info->dest_addr, NULL, 0), "cannot connect");
 	fi_freeinfo(info);
 	wait_connected();
-	raw.sender = &raw.ends[0];
-	raw_send();
+	transmit(&raw.ends[0], raw.memory);
 }
-
-static void raw_close(void)
-{
-	for (int i = 0; i < 2; i++) {
-		fi_shutdown(raw.ends[i].ep, 0);
-		fi_close(&raw.ends[i].ep->fid);
-	}
-	fi_close(&raw.pep->fid);
-	if (raw.mr)
-		fi_close(&raw.mr->fid);
-	fi_close(&raw.fids.cq->fid);
-	fi_close(&raw.fids.domain->fid);
-	fi_close(&raw.fids.eq->fid);
-	fi_close(&raw.fids.fabric->fid);
-	free(raw.memory);
-}
-
-BUDGET_WAY(raw);

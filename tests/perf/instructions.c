@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Instructions per message of NetIO's sockets and of calls: socket_budget_test.sh.
+/* Instructions per message of links, of NetIO's sockets, and of calls, as callgrind counts them.
  *
- *     socket_budget unbuffered|buffered|publish|call MESSAGES
+ *     valgrind --tool=callgrind --instr-atstart=no instructions PROVIDER raw|link|...  MESSAGES
  *
  * One lcore has both ends, so nothing waits: it sends a batch, and turns its loop until all of it
- * has arrived. A profiler counts send_and_receive. The provider is of NETIO_OPTIONS. */
+ * has arrived. Only measured messages are counted. scripts/bench.sh --only instructions runs it. */
+#include "instructions.h"
+
 #include "netio/netio.h"
+#include "plx_fabric.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <valgrind/callgrind.h>
 
-#define SIZE       64 /* bytes per message */
 #define PAGE_BATCH 32 /* messages that share a page */
 #define WARM_UP    2000
 #define ECHO       1 /* the method */
 #define TAG        7
-#define LIMIT_NS   (10 * PLX_NS_PER_S)
 
 static struct netio_context ctx;
 static struct netio_listen_socket listening;
@@ -32,9 +34,9 @@ static bool ready;
 static uint8_t message[SIZE];
 static const struct iovec iov = {message, SIZE};
 
-_Noreturn static void fail(const char *what)
+void fail(const char *what)
 {
-	fprintf(stderr, "socket_budget: %s: %s\n", what, plx_error());
+	fprintf(stderr, "instructions: %s: %s\n", what, plx_error());
 	exit(1);
 }
 
@@ -48,12 +50,55 @@ static void on_message(struct netio_recv_socket *socket, const struct netio_msg 
 	received++;
 }
 
+/* Links: each message is returned by its receiver ------------------------------------------ */
+
+static void on_link_message(struct plx_link *link, struct plx_buf *buf, void *user)
+{
+	received++;
+	if (plx_unlikely(plx_link_send(link, buf->data, buf->len) != 0))
+		fail("send");
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	ready = user == &ready;
+	if (ready && plx_link_send(link, message, SIZE) != 0)
+		fail("send");
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
+{
+	plx_fail(EIO, "%s", text);
+	fail("a link ended");
+}
+
+static int open_link(void)
+{
+	static const struct plx_link_events events = {
+		.on_open = on_open, .on_message = on_link_message, .on_close = on_close};
+	struct plx_listen_attr listen = {.link = {.events = &events}};
+	struct plx_link_attr attr = {.events = &events, .user = &ready};
+	struct plx_listener *listener;
+	struct plx_link *link;
+
+	return plx_link_listen(ADDRESS ":0", &listen, &listener)
+		     ?: plx_link_connect(plx_listener_address(listener), &attr, &link);
+}
+
+static int send_nothing(void)
+{
+	return 0;
+}
+
+/* NetIO's sockets and calls ---------------------------------------------------------------- */
+
 static unsigned listen_for_messages(void)
 {
 	if (netio_listen_socket_init(&ctx.evloop, &listening, NULL) != 0)
 		fail("listen");
 	listening.cb_msg_received = on_message;
-	if (netio_listen(&listening, "127.0.0.78", 0) != 0)
+	if (netio_listen(&listening, ADDRESS, 0) != 0)
 		fail("listen");
 	return netio_listen_socket_port(&listening);
 }
@@ -68,7 +113,7 @@ static int open_unbuffered(void)
 	if (netio_send_socket_init(&ctx.evloop, &unbuffered, NULL) != 0)
 		fail("send socket");
 	unbuffered.cb_connection_established = on_connected;
-	return netio_connect(&unbuffered, "127.0.0.78", listen_for_messages());
+	return netio_connect(&unbuffered, ADDRESS, listen_for_messages());
 }
 
 static int send_unbuffered(void)
@@ -86,7 +131,7 @@ static int open_buffered(void)
 	if (netio_buffered_send_socket_init(&ctx.evloop, &buffered, NULL) != 0)
 		fail("buffered send socket");
 	buffered.cb_connection_established = on_buffered_connected;
-	return netio_buffered_connect(&buffered, "127.0.0.78", listen_for_messages());
+	return netio_buffered_connect(&buffered, ADDRESS, listen_for_messages());
 }
 
 static int send_buffered(void)
@@ -115,12 +160,11 @@ static int open_publish(void)
 	if (netio_publish_socket_init(&ctx.evloop, &publishing, NULL) != 0)
 		fail("publish socket");
 	publishing.cb_subscribed = on_subscribed;
-	if (netio_publish_listen(&publishing, "127.0.0.78", 0) != 0 ||
+	if (netio_publish_listen(&publishing, ADDRESS, 0) != 0 ||
 	    netio_subscribe_socket_init(&ctx.evloop, &subscribing, NULL) != 0)
 		fail("publish socket");
 	subscribing.cb_msg_received = on_published;
-	return netio_subscribe(&subscribing, "127.0.0.78", netio_publish_socket_port(&publishing),
-			       TAG);
+	return netio_subscribe(&subscribing, ADDRESS, netio_publish_socket_port(&publishing), TAG);
 }
 
 static int send_publish(void)
@@ -161,7 +205,7 @@ static int open_call(void)
 
 	if (plx_rpc_service_create(&attr, &service) != 0 ||
 	    plx_rpc_service_add(service, &echo) != 0 ||
-	    plx_rpc_service_listen(service, "127.0.0.78:0", NULL) != 0)
+	    plx_rpc_service_listen(service, ADDRESS ":0", NULL) != 0)
 		fail("service");
 	addresses[0] = plx_rpc_service_address(service, 0);
 	if (plx_rpc_client_create(addresses, NULL, &client) != 0)
@@ -175,54 +219,66 @@ static const struct part {
 	int (*send)(void);
 	unsigned batch;
 } parts[] = {
+	{"link", open_link, send_nothing, 1},
 	{"unbuffered", open_unbuffered, send_unbuffered, 1},
 	{"buffered", open_buffered, send_buffered, PAGE_BATCH},
 	{"publish", open_publish, send_publish, PAGE_BATCH},
 	{"call", open_call, send_call, 1},
 };
 
-/* Return: turns of the loop in which nothing arrived. */
-static uint64_t run(const struct part *part, uint64_t messages)
+static void run(const struct part *part, uint64_t messages)
 {
-	uint64_t empty = 0;
-
-	for (uint64_t i = 0, before; i < messages; i += part->batch) {
+	for (uint64_t i = 0; i < messages; i += part->batch) {
 		uint64_t expected = received + part->batch;
 
 		if (part->send() != 0)
 			fail(part->name);
-		while (received < expected) {
-			before = received;
+		while (received < expected)
 			plx_loop_turn();
-			empty += received == before;
-		}
 	}
-	return empty;
 }
 
-uint64_t send_and_receive(const struct part *part, uint64_t messages);
-
-__attribute__((noinline, used)) uint64_t send_and_receive(const struct part *part,
-							  uint64_t messages)
+static void count_part(const struct part *part, uint64_t messages)
 {
-	return run(part, messages);
+	if (netio_init(&ctx) != 0 || part->open() != 0)
+		fail("start");
+	if (plx_loop_until(is_ready, NULL, CONNECT_NS) != 0)
+		fail("connect");
+	run(part, WARM_UP);
+	CALLGRIND_START_INSTRUMENTATION;
+	run(part, messages);
+	CALLGRIND_STOP_INSTRUMENTATION;
+}
+
+static void count_raw(const char *provider, uint64_t messages)
+{
+	raw_open(provider);
+	raw_run(WARM_UP);
+	CALLGRIND_START_INSTRUMENTATION;
+	raw_run(messages);
+	CALLGRIND_STOP_INSTRUMENTATION;
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t messages = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+	uint64_t messages = argc == 4 ? strtoull(argv[3], NULL, 10) : 0;
+	char settings[128];
 
-	for (size_t i = 0; messages && i < PLX_ARRAY_LEN(parts); i++) {
-		if (strcmp(argv[1], parts[i].name) != 0)
-			continue;
-		if (netio_init(&ctx) != 0 || parts[i].open() != 0)
-			fail("start");
-		if (plx_loop_until(is_ready, NULL, LIMIT_NS) != 0)
-			fail("connect");
-		run(&parts[i], WARM_UP);
-		printf("empty %llu\n", (unsigned long long)send_and_receive(&parts[i], messages));
+	/* --turn-time: callgrind runs 50 times slower. */
+	snprintf(settings, sizeof(settings), "--idle poll --turn-time 1s --huge none --provider %s",
+		 argc > 1 ? argv[1] : "");
+	setenv("NETIO_OPTIONS", settings, true);
+	if (messages && strcmp(argv[2], "raw") == 0) {
+		count_raw(argv[1], messages);
 		return 0;
 	}
-	fprintf(stderr, "usage: socket_budget unbuffered|buffered|publish|call MESSAGES\n");
+	for (size_t i = 0; messages && i < PLX_ARRAY_LEN(parts); i++) {
+		if (strcmp(argv[2], parts[i].name) == 0) {
+			count_part(&parts[i], messages);
+			return 0;
+		}
+	}
+	fprintf(stderr, "usage: instructions PROVIDER raw|link|unbuffered|buffered|publish|call "
+			"MESSAGES\n");
 	return 2;
 }
