@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each option that `APP --help` shows is on its page, or on that of the EAL; the page describes no option
-# that the program does not have; the usage names all its own options; --help ends with two examples and a
-# page to read; and groff takes the man page that is made of it.
+# The pages of the programs follow their tables of options: the first column of a page's table has the options of
+# `APP --help`, with their placeholders, and no other. The EAL's are on its page. The usage names all options; --help
+# ends with two examples and a page to read; and groff takes the man page that is made of the page.
 #
 #     man_test.sh FOLDER-OF-THE-PROGRAMS
 set -uo pipefail
@@ -11,21 +11,28 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-common=$(<"$PLX_SOURCE_ROOT/doc/guide/eal.md")
+eal=$PLX_SOURCE_ROOT/doc/guide/eal.md
 
-long_options()
+# words: the options in the input, each once, without values.
+words()
 {
 	grep -oE '(^|[^[:alnum:]-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
-# missing TEXT LESS MORE: reports each option of LESS that MORE does not have.
-missing()
+# rows HEADING: the rows of that part of --help, as "--size SIZE".
+rows()
 {
-	local option
+	sed -n "/^$1/,/^\$/p" <<<"$help" | sed -nE 's/^  (-[a-zA-Z], )?(--[a-z-]+( [^ ]+)?).*/\2/p' |
+		grep -vxE -- '--(help|version)' | sort
+}
 
-	while read -r option; do
-		fail "$name: $option $1"
-	done < <(comm -23 <(echo "$2") <(echo "$3") | sed '/^$/d')
+# differ TEXT LESS MORE: reports the lines that differ.
+differ()
+{
+	local lines
+
+	lines=$(diff <(echo "$2") <(echo "$3") | grep '^[<>]')
+	[[ -z $lines ]] || fail "$name: $1: $lines"
 }
 
 # renders PAGE NAME: groff has no complaint about the man page NAME.
@@ -34,29 +41,25 @@ renders()
 	local complaint
 
 	complaint=$("$PLX_SOURCE_ROOT/scripts/man.py" "$1" "$2" | groff -man -Tutf8 -ww -z 2>&1)
-	[[ -z $complaint ]] && return
-	fail "$2: $complaint"
+	[[ -z $complaint ]] || fail "$2: $complaint"
 }
 
-renders "$PLX_SOURCE_ROOT/doc/guide/eal.md" pollux.7
+renders "$eal" pollux.7
+help=$("$apps/plx-echo" --help </dev/null)
+name=eal.md
+missing=$(comm -23 <(sed -n '/^EAL options/,$p' <<<"$help" | sed -n '/^  /p' | words) <(words <"$eal"))
+[[ -z $missing ]] || fail "eal.md lacks $missing"
 for page in "$PLX_SOURCE_ROOT"/doc/apps/*.md; do
 	name=$(basename "$page" .md)
 	[[ -x $apps/$name ]] || continue
 	renders "$page" "$name.1"
 	help=$("$apps/$name" --help </dev/null)
-	shown=$(long_options <<<"$help")
-	if [[ -z $shown ]]; then
-		fail "$name --help shows no options"
-		continue
-	fi
-	missing "is in --help, and not in $name.md" "$shown" "$({ cat "$page" && echo "$common"; } | long_options)"
-	# Only the first column of a table defines options; the text may mention those of others.
-	missing "is described in $name.md, and not in --help" \
-		"$(grep -oE '^\| `-[^|]*' "$page" | long_options)" "$shown"
-	missing 'is not in the usage' \
-		"$(sed -n '/^Options/,/^$/p' <<<"$help" | grep -oE '^  (-[a-zA-Z], )?--[a-z-]+' |
-			grep -vE -- '--(help|version)$' | long_options)" \
-		"$(sed -n '/^Usage:/,/^$/p' <<<"$help" | long_options)"
+	own=$(rows 'Options of')
+	[[ -n $own ]] || fail "$name --help shows no options"
+	differ "its page (>) and its table of options (<)" "$own" \
+		"$(sed 's/\\|/\a/g' "$page" | grep -oE '^\| `-[^|]*' | tr '\a' '|' | grep -oE -- '--[a-z-]+( [^`]+)?' | sort -u)"
+	differ 'its usage (>) and its table of options (<)' "$(words <<<"$own")" \
+		"$(sed -n '/^Usage:/,/^$/p' <<<"$help" | words)"
 	end=$(tail -n 5 <<<"$help")
 	read -r _ _ man _ more <<<"$(tail -n 1 <<<"$end")"
 	if [[ $(sed -n 1p <<<"$end") != Examples: || $(grep -c "^  $name " <<<"$end") != 2 || $man != "$name," ||
