@@ -40,6 +40,7 @@ expect 'plx-ping --huge ' 2M 1G none
 expect 'plx-ping --numa p' prefer
 expect 'plx-ping --size '
 expect "plx-ping --config $PLX_SOURCE_ROOT/config/pollux.c" "$PLX_SOURCE_ROOT/config/pollux.conf"
+expect 'netio-cat recv -e ' text hex raw
 expect 'netio-cat pu' publish push
 expect 'netio-cat push pu'
 
