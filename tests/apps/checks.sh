@@ -43,10 +43,11 @@ gives()
 	fi
 }
 
-# Called by the trap.
+# Called by the trap, which bash also runs in a child that a signal ends before it has become its program.
 # shellcheck disable=SC2317
 clean_up()
 {
+	((BASHPID == $$)) || return
 	((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null
 	[[ -z $server ]] || { kill "$server" 2>/dev/null && kill -CONT "$server" && ends "$server"; }
 	rm -rf "$temp"
