@@ -6,15 +6,6 @@
 
 #define LIST_BYTES 64 /* size of a CPU list within a text */
 
-static struct plx_cpuset without(const struct plx_cpuset *set, const struct plx_cpuset *minus)
-{
-	struct plx_cpuset left = *set;
-
-	PLX_CPUSET_FOREACH (cpu, minus)
-		plx_cpuset_remove(&left, cpu);
-	return left;
-}
-
 static bool is_empty(const struct plx_cpuset *set)
 {
 	return plx_cpuset_next(set, 0) == PLX_CPU_MAX;
@@ -76,9 +67,10 @@ void doctor_check_governor(struct report *report)
 void doctor_check_isolated(struct report *report)
 {
 	const struct info_cpus *cpus = &report->info->cpus;
-	struct plx_cpuset hidden = without(&cpus->isolated, &cpus->allowed);
+	struct plx_cpuset hidden = cpus->isolated;
 	char list[LIST_BYTES];
 
+	plx_cpuset_remove_all(&hidden, &cpus->allowed);
 	if (is_empty(&hidden))
 		return;
 	doctor_find(report, INFO_ADVICE, "isolated-cpus",

@@ -42,66 +42,51 @@ static const struct info_device *find_devices(const struct info_rdma *rdma, devi
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-static bool lacks_module(const struct info_device *device)
-{
-	return device->error == -ENXIO;
-}
-
-static bool lacks_file(const struct info_device *device)
-{
-	return device->error == -ENOENT;
-}
-
-static bool is_closed(const struct info_device *device)
-{
-	return device->error == -EACCES;
-}
-
-static bool lacks_driver(const struct info_device *device)
-{
-	return !device->usable && (device->error == -ENODEV || device->error == 0);
-}
-
-static bool lacks_libibverbs(const struct info_device *device)
-{
-	return device->error == -EOPNOTSUPP;
-}
-
-static bool is_broken(const struct info_device *device)
-{
-	return !device->usable && !lacks_module(device) && !lacks_file(device) &&
-	       !is_closed(device) && !lacks_driver(device) && !lacks_libibverbs(device);
-}
-
+/* By the error of info_probe_device; the last one is for all others. */
 static const struct {
-	device_test *is_so;
+	int error;
 	const char *id, *seen, *command;
 } hurdles[] = {
-	{lacks_module, "rdma-module", "the kernel module ib_uverbs is not loaded",
+	{-ENXIO, "rdma-module", "the kernel module ib_uverbs is not loaded",
 	 "sudo modprobe ib_uverbs   # at every boot: echo ib_uverbs | sudo tee "
 	 "/etc/modules-load.d/rdma.conf"},
-	{lacks_file, "rdma-file", "there is no file for it in /dev/infiniband",
+	{-ENOENT, "rdma-file", "there is no file for it in /dev/infiniband",
 	 "sudo udevadm trigger --subsystem-match=infiniband_verbs   # for a container: "
 	 "--device=/dev/infiniband"},
-	{is_closed, "rdma-permission", "this user may not open its file in /dev/infiniband",
+	{-EACCES, "rdma-permission", "this user may not open its file in /dev/infiniband",
 	 "sudo chmod a+rw /dev/infiniband/uverbs*   # for good: KERNEL==\"uverbs*\", "
 	 "MODE=\"0666\" in /etc/udev/rules.d/90-rdma.rules; or the file's group"},
-	{lacks_driver, "rdma-driver", "there is no user-space driver for it",
+	{-ENODEV, "rdma-driver", "there is no user-space driver for it",
 	 "sudo apt-get install ibverbs-providers && ibv_devinfo"},
-	{lacks_libibverbs, "rdma-build",
-	 "this build of Pollux has no RDMA, as libibverbs was missing",
+	{-EOPNOTSUPP, "rdma-build", "this build of Pollux has no RDMA, as libibverbs was missing",
 	 "sudo apt-get install libibverbs-dev   # Fedora: rdma-core-devel; then build Pollux "
 	 "again"},
-	{is_broken, "rdma-open", "it is there and cannot be opened",
+	{0, "rdma-open", "it is there and cannot be opened",
 	 "ibv_devinfo -v; sudo dmesg | tail   # what the kernel says of it"},
 };
 
+/* The index of what keeps user space from the device. */
+static size_t hurdle_of(const struct info_device *device)
+{
+	int error = device->error ? device->error : -ENODEV;
+	size_t i = 0;
+
+	while (i + 1 < PLX_ARRAY_LEN(hurdles) && hurdles[i].error != error)
+		i++;
+	return i;
+}
+
 void doctor_check_rdma_open(struct report *report)
 {
-	char names[NAMES_BYTES];
+	const struct info_rdma *rdma = &report->info->rdma;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(hurdles); i++) {
-		if (!find_devices(&report->info->rdma, hurdles[i].is_so, names))
+		char names[NAMES_BYTES] = "";
+
+		for (unsigned k = 0; k < rdma->device_count; k++)
+			if (!rdma->devices[k].usable && hurdle_of(&rdma->devices[k]) == i)
+				add_name(names, rdma->devices[k].seen.name);
+		if (!names[0])
 			continue;
 		doctor_find(report, INFO_PROBLEM, hurdles[i].id,
 			    "user space cannot use the device, and messages take the way over tcp",
@@ -240,18 +225,11 @@ void doctor_check_rdma_address(struct report *report)
 static struct plx_cpuset allowed_on(const struct info_cpus *cpus, int node_id,
 				    struct plx_cpuset *online_out)
 {
-	struct plx_cpuset allowed = {0};
-
-	*online_out = allowed;
-	for (unsigned i = 0; i < cpus->node_count; i++) {
+	*online_out = (struct plx_cpuset){0};
+	for (unsigned i = 0; i < cpus->node_count; i++)
 		if (cpus->nodes[i].id == node_id)
 			*online_out = cpus->nodes[i].cpus;
-	}
-	PLX_CPUSET_FOREACH (cpu, online_out) {
-		if (plx_cpuset_has(&cpus->allowed, cpu))
-			plx_cpuset_add(&allowed, cpu);
-	}
-	return allowed;
+	return plx_cpuset_and(online_out, &cpus->allowed);
 }
 
 /* The first active device with a known node; NULL if an allowed CPU is on any such node. */
