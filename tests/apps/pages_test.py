@@ -4,7 +4,7 @@
 
 Names are looked for from the page's folder and from the root: targets of links, with their headings; words that begin
 with a folder of the root; and in backticks names of sources, also by the end of their path alone. Capitals and <> stand
-for something else, and * for any text; apps/pages is the test of that name.
+for something else, and * for any text; apps/pages stands for that test.
 """
 import os
 import re
@@ -49,7 +49,7 @@ def without_places(word):
     return first
 
 
-def words(text):
+def names_in(text):
     while match := BRACES.search(text):
         head, parts, tail = match.groups()
         each = ''.join(f' {head}{part}{tail}' for part in parts.split(','))
@@ -121,9 +121,9 @@ class Tree:
             for number, (line, fenced) in enumerate(lines, 1):
                 links = [] if fenced else re.findall(r'\]\(([^)]+)\)', line)
                 wrong = [self.link_is_wrong(page, target) for target in links]
-                wrong += [f'no file {name}' for code in line.split('`')[1::2] for name in words(code)
+                wrong += [f'no file {name}' for code in line.split('`')[1::2] for name in names_in(code)
                           if not self.name_is_there(page, name)]
-                wrong += [f'no file {word}' for word in words(re.sub(r'\]\([^)]+\)', ']', line))
+                wrong += [f'no file {word}' for word in names_in(re.sub(r'\]\([^)]+\)', ']', line))
                           if not self.word_is_there(page, word)]
                 yield from (f'{page}:{number}: {what}' for what in wrong if what)
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending and receiving, as libfabric programs see it: tests for any provider, for each of its
- * message paths. */
+/* Sending and receiving, as libfabric programs see it: tests for each message path of a
+ * provider. */
 #ifndef PROV_TEST_DATA_H
 #define PROV_TEST_DATA_H
 
 #include "pair.h"
 
 #define DATA_MAX ((16 << 20) + 1)
-
-static inline int set_up_selective(void **state)
-{
-	return open_with((struct pair_attr){.rx_selective = true, .tx_selective = true});
-}
 
 static inline int set_up_two_cqs(void **state)
 {
@@ -57,15 +52,6 @@ static inline void messages_of_all_sizes_arrive(void **state)
 		one_message(lengths[i]);
 }
 
-static inline void a_message_may_arrive_before_its_receive_is_posted(void **state)
-{
-	assert_int_equal(fi_inject(pair.a.ep, "before", 7, 0), 0);
-	assert_empty(pair.b.rx_cq);
-	post(&pair.b, in, 8, 1);
-	expect_received(&pair.b, 1, 7);
-	assert_memory_equal(in, "before", 7);
-}
-
 static inline void pieces_are_gathered_and_scattered(void **state)
 {
 	static const size_t splits[][4] = {{1, 2, 3, 4}, {0, 60, 0, 4}, {30000, 1, 0, 70000}};
@@ -93,14 +79,6 @@ static inline void pieces_are_gathered_and_scattered(void **state)
 	}
 }
 
-static inline void more_pieces_than_the_limit_are_refused(void **state)
-{
-	struct iovec iov[PROV_IOV_MAX + 1] = {0};
-
-	assert_int_equal(fi_sendv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
-	assert_int_equal(fi_recvv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
-}
-
 static inline void immediate_data_arrives_with_its_message(void **state)
 {
 	static const size_t lengths[] = {0, 8, 48, 49, 20000, 1 << 20};
@@ -123,20 +101,6 @@ static inline void immediate_data_arrives_with_its_message(void **state)
 	post(&pair.b, NULL, 0, 5);
 	assert_int_equal(fi_injectdata(pair.a.ep, NULL, 0, 77, 0), 0);
 	assert_int_equal(cq_wait(pair.b.rx_cq, NULL).data, 77);
-}
-
-static inline void an_inject_has_no_completion_and_a_size_limit(void **state)
-{
-	uint32_t most = (uint32_t)tested->most->tx_attr->inject_size;
-
-	renew(most + 1, 1);
-	post(&pair.b, in, most, 1);
-	assert_int_equal(fi_inject(pair.a.ep, out, most, 0), 0);
-	memset(out, 0, most);
-	expect_received(&pair.b, 1, most);
-	assert_int_equal(in[1], (uint8_t)(1 + 31));
-	assert_empty(pair.a.tx_cq);
-	assert_int_equal(fi_inject(pair.a.ep, out, most + 1, 0), -FI_EINVAL);
 }
 
 static inline void a_message_longer_than_its_receive_is_truncated_with_an_error(void **state)
@@ -162,40 +126,6 @@ static inline void a_message_longer_than_its_receive_is_truncated_with_an_error(
 	one_message(64); /* and it continues */
 }
 
-static inline void only_selected_operations_complete(void **state)
-{
-	struct iovec iov = {(char[8]){0}, 8};
-	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = CONTEXT(5)};
-
-	post(&pair.b, iov.iov_base, 8, 1);
-	assert_int_equal(fi_recvmsg(pair.b.ep, &msg, FI_COMPLETION), 0);
-	assert_int_equal(fi_send(pair.a.ep, "silent", 7, NULL, 0, CONTEXT(2)), 0);
-	assert_empty(pair.a.tx_cq);
-	assert_empty(pair.b.rx_cq);
-	assert_int_equal(fi_sendmsg(pair.a.ep, &msg, FI_COMPLETION), 0);
-	expect_sent(&pair.a, 5);
-	expect_received(&pair.b, 5, 8);
-}
-
-static inline void sizes_of_queues_are_enforced(void **state)
-{
-	for (int i = 0; i < 3; i++)
-		post(&pair.b, in, 8, 1);
-	assert_int_equal(fi_recv(pair.b.ep, in, 8, NULL, 0, NULL), -FI_EAGAIN);
-	for (int i = 0; i < 4; i++) /* the queue's size */
-		assert_int_equal(fi_send(pair.a.ep, "x", 1, NULL, 0, CONTEXT(i)), 0);
-	assert_int_equal(fi_send(pair.a.ep, "x", 1, NULL, 0, NULL), -FI_EAGAIN);
-	assert_int_equal(fi_inject(pair.a.ep, "x", 1, 0), 0); /* which needs no place in it */
-	for (uintptr_t i = 0; i < 4; i++)
-		expect_sent(&pair.a, i);
-	for (int i = 0; i < 3; i++)
-		expect_received(&pair.b, 1, 1);
-	for (int i = 0; i < 2; i++) {
-		post(&pair.b, in, 8, 1);
-		expect_received(&pair.b, 1, 1);
-	}
-}
-
 /* Each side only reads its send queue. */
 static inline void two_sides_that_wait_for_delivery_do_not_deadlock(void **state)
 {
@@ -209,25 +139,6 @@ static inline void two_sides_that_wait_for_delivery_do_not_deadlock(void **state
 	assert_ptr_equal(cq_wait(pair.b.tx_cq, pair.a.tx_cq).op_context, CONTEXT(4));
 	assert_ptr_equal(cq_wait(pair.a.rx_cq, NULL).op_context, CONTEXT(1));
 	assert_ptr_equal(cq_wait(pair.b.rx_cq, NULL).op_context, CONTEXT(2));
-}
-
-static inline void a_receive_can_be_cancelled(void **state)
-{
-	struct fi_cq_err_entry error;
-
-	for (uintptr_t i = 0; i < 3; i++)
-		post(&pair.b, in + 8 * i, 8, i);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(1)), 0);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(1)), -FI_ENOENT);
-	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(9)), -FI_ENOENT);
-	error = cq_wait_error(pair.b.rx_cq, NULL);
-	assert_int_equal(error.err, FI_ECANCELED);
-	assert_ptr_equal(error.op_context, CONTEXT(1));
-	fi_inject(pair.a.ep, "one", 4, 0);
-	fi_inject(pair.a.ep, "two", 4, 0);
-	expect_received(&pair.b, 0, 4);
-	expect_received(&pair.b, 2, 4);
-	assert_memory_equal(in + 16, "two", 4);
 }
 
 static inline void messages_of_different_kinds_stay_in_order(void **state)
@@ -248,32 +159,6 @@ static inline void messages_of_different_kinds_stay_in_order(void **state)
 	for (uintptr_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
 		expect_received(&pair.b, i, lengths[i]);
 		assert_memory_equal(in + (i << 20), out, lengths[i]);
-	}
-}
-
-static inline void both_directions_are_independent(void **state)
-{
-	char in_a[8] = "", in_b[8] = "";
-
-	post(&pair.a, in_a, 8, 1);
-	post(&pair.b, in_b, 8, 2);
-	fi_inject(pair.a.ep, "to b", 5, 0);
-	fi_inject(pair.b.ep, "to a", 5, 0);
-	expect_received(&pair.a, 1, 5);
-	expect_received(&pair.b, 2, 5);
-	assert_string_equal(in_a, "to a");
-	assert_string_equal(in_b, "to b");
-}
-
-/* Idle long enough to ask to be called. */
-static inline void a_message_on_a_quiet_connection_arrives(void **state)
-{
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 20000; i++)
-			fi_cq_read(pair.b.rx_cq, NULL, 0);
-		post(&pair.b, in, 8, 1);
-		fi_inject(pair.a.ep, "hello", 6, 0);
-		expect_received(&pair.b, 1, 6);
 	}
 }
 

@@ -185,6 +185,8 @@ TEST(an_address_cannot_be_used_twice)
 	close_pep();
 	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
 	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	address_set_port((struct sockaddr *)&address, 0); /* and another one instead */
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 

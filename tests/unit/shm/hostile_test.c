@@ -287,6 +287,26 @@ static void become_stranger(void)
 		_exit(1);
 }
 
+TEST(a_request_of_another_user_is_not_reported)
+{
+	pid_t stranger;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	stranger = fork();
+	if (stranger == 0) {
+		become_stranger();
+		/* The listener hangs up without a message. */
+		_exit(recv(connect_raw(), &status, sizeof(status), 0) == 0 ? 0 : 2);
+	}
+	do {
+		cm_expect_nothing(server.eq);
+		assert_int_equal(cm_requests(pep), 0);
+	} while (waitpid(stranger, &status, WNOHANG) == 0);
+	assert_int_equal(status, 0);
+}
+
 TEST(a_listener_of_another_user_receives_nothing)
 {
 	struct fid_ep *ep = side_ep(&client, client.info);

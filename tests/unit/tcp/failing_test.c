@@ -48,32 +48,6 @@ TEST(an_endpoint_may_connect_again_after_a_failure)
 	one_message();
 }
 
-TEST(a_listener_without_descriptors_pauses_and_others_continue)
-{
-	struct fid_ep *first = a->ep;
-	struct fi_eq_err_entry error;
-	union cm_event event;
-	uint64_t begin_ns;
-
-	a->ep = side_make_ep(a, a->info, &pair.attr);
-	fail_call(SYS_ACCEPT, EMFILE, 0);
-	begin_ns = queue_now_ns();
-	assert_int_equal(fi_connect(a->ep, a->info->dest_addr, NULL, 0), 0);
-	error = cm_wait_error(b->eq);
-	assert_int_equal(error.err, EMFILE);
-	assert_ptr_equal(error.fid, &pair.pep->fid);
-	assert_int_equal(fi_inject(first, "hear me", 8, 0), 0);
-	post(b, in, sizeof(in), 1);
-	expect_received(b, 1, 8);
-	assert_int_equal(failing.calls, 1);
-	fail_call(SYS_NONE, 0, 0);
-	cm_wait(b->eq, FI_CONNREQ, &event);
-	assert_true(queue_now_ns() - begin_ns >= 900 * PLX_NS_PER_MS);
-	assert_int_equal(fi_reject(pair.pep, event.cm.info->handle, NULL, 0), 0);
-	fi_freeinfo(event.cm.info);
-	assert_int_equal(fi_close(&first->fid), 0);
-}
-
 TEST(a_listener_without_descriptors_closes_its_oldest_silent_connection)
 {
 	const struct prov_pep *pep = (struct prov_pep *)pair.pep;

@@ -278,7 +278,8 @@ SERVICE_TEST(an_unanswered_read_fails_with_its_connection)
 
 /* More than is read ---------------------------------------------------------------------------- */
 
-#define READ_BYTES 1000  /* an answer that is copied */
+#define READ_BYTES 1000 /* an answer that is copied */
+#define READS      4000
 #define SEND_BYTES 65536 /* of the service's sockets, so that they fill up quickly */
 
 static bool may_sleep(void)
@@ -331,6 +332,16 @@ static int teardown_small(void **state)
 }
 
 #define SMALL(name) PLX_TEST_WITH(name, setup_small, teardown_small)
+
+/* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
+ * addition. */
+SMALL(a_peer_that_requests_too_many_reads_is_disconnected)
+{
+	int fd = service_visit();
+
+	send_reads(fd, READS);
+	service_leave(fd);
+}
 
 SMALL(answers_to_a_slow_reader_all_arrive)
 {
