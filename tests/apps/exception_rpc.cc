@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As exception.cc, for clients and services: each kind of their callbacks throws once, and another
- * one runs afterwards. */
+/* As exception.cc, for clients and services: a callback throws, and what shares its batch or its
+ * client is served afterwards, once and in order. */
 #include "plx_eal.h"
 #include "plx_rpc.h"
 
@@ -12,14 +12,12 @@
 enum { ECHO = 1, THROW = 2, HOLD = 3, COUNT = 64 };
 
 static struct plx_rpc_request *held[COUNT];
-static unsigned held_count, echo_count, gone_count, done_count, thrown_count;
+static unsigned held_count, done_count, thrown_count;
 static unsigned done_of[PLX_RPC_STATUS_COUNT];
 static std::string done_names; /* of calls that have one, in order */
-static bool gone_throws;
 
 static void echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *)
 {
-	echo_count++;
 	plx_rpc_reply(request, data, length);
 }
 
@@ -32,13 +30,6 @@ static void hold_and_throw(struct plx_rpc_request *request, const void *, uint32
 {
 	held[held_count++] = request; /* it is still owed a reply */
 	throw std::runtime_error("out of a handler");
-}
-
-static void on_gone(struct plx_rpc_request *, void *)
-{
-	gone_count++;
-	if (gone_throws && gone_count == 1)
-		throw std::runtime_error("out of a gone function");
 }
 
 /* name: of the call, a character; or NULL. */
@@ -118,15 +109,14 @@ static void begin(uint32_t turn_max = 0)
 	struct plx_rpc_service_attr service_attr = {};
 	static const struct plx_rpc_method methods[] = {
 		{ECHO, 0, "echo", echo, nullptr, nullptr, 0, 0},
-		{THROW, 0, "throw", hold_and_throw, on_gone, nullptr, 0, 0},
-		{HOLD, 0, "hold", hold, on_gone, nullptr, 0, 0},
+		{THROW, 0, "throw", hold_and_throw, nullptr, nullptr, 0, 0},
+		{HOLD, 0, "hold", hold, nullptr, nullptr, 0, 0},
 	};
 
-	held_count = echo_count = gone_count = done_count = thrown_count = 0;
+	held_count = done_count = thrown_count = 0;
 	for (unsigned &count : done_of)
 		count = 0;
 	done_names.clear();
-	gone_throws = false;
 	service_attr.turn_max = turn_max;
 	check(plx_rpc_service_create(&service_attr, &service) == 0, "plx_rpc_service_create");
 	for (const struct plx_rpc_method &method : methods)
@@ -216,28 +206,6 @@ static void destroy_and_throw_out_of_a_reply()
 	check(done_of[PLX_RPC_OK] == 1 && done_of[PLX_RPC_CANCELLED] == 1, "the statuses");
 }
 
-static void throw_out_of_cancelled_calls()
-{
-	begin();
-	for (int i = 0; i < 4; i++) {
-		plx_rpc_call_id id = call_as(HOLD, i < 2 ? done_throws : on_done, 0);
-
-		check(plx_rpc_cancel(client, id) == 0, "plx_rpc_cancel");
-	}
-	end(2, 5);
-	check(done_of[PLX_RPC_CANCELLED] == 4, "the statuses");
-}
-
-static void throw_at_deadlines()
-{
-	begin();
-	for (int i = 0; i < 4; i++)
-		call_as(HOLD, i < 2 ? done_throws : on_done, PLX_NS_PER_MS);
-	run_until([] { return done_count == 4; }, "the deadlines");
-	end(2, 5);
-	check(done_of[PLX_RPC_DEADLINE] == 4, "the statuses");
-}
-
 static void throw_out_of_handlers()
 {
 	begin();
@@ -260,24 +228,6 @@ static void throw_out_of_the_last_handler_of_a_message()
 	run_until([] { return done_count == 21; }, "the message after it is served");
 	end(1, 23);
 	check(done_of[PLX_RPC_OK] == 23, "the statuses");
-}
-
-static void hold_four()
-{
-	gone_throws = true;
-	for (int i = 0; i < 4; i++)
-		call_as(HOLD, on_done, 0);
-	run_until([] { return held_count == 4; }, "the requests");
-}
-
-static void throw_out_of_gone()
-{
-	begin();
-	hold_four();
-	plx_rpc_client_destroy(client);
-	run_until([] { return gone_count == 4; }, "all are notified");
-	check(thrown_count == 1 && done_of[PLX_RPC_CANCELLED] == 4, "each throws once");
-	destroy_service();
 }
 
 static void throw_in_destroy()
@@ -303,10 +253,7 @@ int main()
 
 	conf.huge = PLX_HUGE_NONE;
 	check(plx_eal_init(&conf) == 0, "plx_eal_init");
-	throw_out_of_cancelled_calls();
-	throw_at_deadlines();
 	throw_in_destroy();
-	throw_out_of_gone();
 	throw_out_of_handlers();
 	throw_out_of_the_last_handler_of_a_message();
 	throw_out_of_replies();

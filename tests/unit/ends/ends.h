@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each call that ends something, made in each callback, in each place where callbacks run. A part
  * has objects of one library, its calls and its callbacks. ends_test.c makes the objects anew for
- * each pair, makes the call in the callback's first run, and ends the rest as a program would.
+ * each pair, makes the call in the callback's first run, and ends the rest as a program would. One
+ * "call" that every callback makes is to throw an exception of C++.
  *
  * Callbacks of a part call ends_in with their names, and the part's ends set handles to NULL: a
  * call that would end what is gone already is not made. */
@@ -37,7 +38,7 @@ enum ends_outcome {
 };
 
 struct ends_call {
-	const char *name;
+	const char *name; /* with a space: no function, so the table lacks it */
 	enum ends_outcome outcome;
 	/** Return: the call's result; 1: it was not made, because what it ends is gone. */
 	int (*make)(void);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See ends.h. Arguments: the provider, and perhaps a place, a callback and a call, to run these
- * alone. --table prints what doc/guide/loop.md has of it. */
+/* See ends.h. Arguments: the provider, and perhaps a place, a callback and a call ("-": all), to
+ * run these alone, and N, to run one in N of the pairs. --table prints what doc/guide/loop.md has
+ * of it.
+ */
 #include "ends.h"
 #include "floating.h"
+
+#include <unwind.h>
 
 #define TURNS_MAX  20000 /* in which a callback has run, or does not */
 #define TURNS_MORE 30    /* after the call */
@@ -24,8 +28,10 @@ static struct {
 	enum ends_place place;
 	const struct ends_callback *callback;
 	const struct ends_call *call;
+	const struct ends_part
+		*parts[2]; /* whose callback, and whose call: the others have no objects */
 	bool is_armed, has_run, in_call;
-	const void *ended[8];
+	const void *ended[16];
 	unsigned ended_count;
 	int result;
 	unsigned turns, ran_at;
@@ -83,6 +89,32 @@ void ends_in(const char *callback, const void *object)
 		assert_int_equal(now.result, 0);
 }
 
+/* Exceptions of C++, as the library sees them: its frames are unwound, with their clean-ups. */
+static struct {
+	struct _Unwind_Exception exception;
+	jmp_buf catcher;
+	uintptr_t frame; /* of the function that catches it */
+} thrown;
+
+static _Unwind_Reason_Code stop_unwinding(int version, _Unwind_Action actions,
+					  _Unwind_Exception_Class kind,
+					  struct _Unwind_Exception *exception,
+					  struct _Unwind_Context *context, void *arg)
+{
+	if (_Unwind_GetCFA(context) >= thrown.frame)
+		longjmp(thrown.catcher, 1);
+	return _URC_NO_REASON;
+}
+
+static int throw_exception(void)
+{
+	now.in_call = false;
+	_Unwind_ForcedUnwind(&thrown.exception, stop_unwinding, NULL);
+	return -EFAULT;
+}
+
+static const struct ends_call throwing = {"an exception", ENDS_CALLS, throw_exception};
+
 static bool is_late(void *limit_ns)
 {
 	return plx_now_ns() >= *(uint64_t *)limit_ns;
@@ -115,10 +147,24 @@ static int count_turn(void *arg, uint64_t now_ns)
 	return 0;
 }
 
+static bool exists(const struct ends_part *part)
+{
+	return part != &ends_netio || has_netio();
+}
+
+/* Whether it has objects in this pair. What waits for closures has some to wait for. */
+static bool is_up(const struct ends_part *part)
+{
+	bool is_waited_for = !(ENDS_RUNS & 1u << now.place) &&
+			     (part == &ends_link || (part == &ends_netio && has_netio()));
+
+	return is_waited_for || part == now.parts[0] || part == now.parts[1];
+}
+
 static void each_part(void (*step)(const struct ends_part *part))
 {
 	for (unsigned i = 0; i < PARTS; i++) {
-		if (parts[i] != &ends_netio || has_netio())
+		if (is_up(parts[i]))
 			step(parts[i]);
 	}
 }
@@ -143,12 +189,14 @@ static void down(const struct ends_part *part)
 /* Clients and services end before the lcores: see plx_rpc.h. */
 static void end_rpc(void)
 {
+	if (!is_up(&ends_rpc))
+		return;
 	now.is_armed = false;
 	ends_rpc.down(true);
 	now.is_armed = true;
 }
 
-static void run_in_place(void)
+static void run_once(void)
 {
 	switch (now.place) {
 	case ENDS_IN_RUN:
@@ -164,13 +212,22 @@ static void run_in_place(void)
 		assert_works(netio_drain(&ends_context.evloop, 10 * PLX_NS_PER_S));
 		break;
 	case ENDS_IN_FINI:
-		end_rpc();
 		assert_works(plx_eal_fini());
 		break;
 	default:
-		end_rpc();
 		assert_works(netio_fini(&ends_context));
 	}
+}
+
+/* Again after an exception. */
+static void run_in_place(void)
+{
+	if (now.place == ENDS_IN_FINI || now.place == ENDS_IN_NETIO_FINI)
+		end_rpc();
+	thrown.frame = (uintptr_t)__builtin_frame_address(0);
+	if (setjmp(thrown.catcher))
+		assert_false(plx_loop_is_running(plx_lcore_id()));
+	run_once();
 }
 
 static void init(void)
@@ -252,6 +309,7 @@ static void try_pair(void)
 }
 
 static const char *only[3]; /* a place, a callback, a call; NULL: all */
+static unsigned one_in = 1;
 
 static bool is_wanted(unsigned i, const char *name)
 {
@@ -267,18 +325,26 @@ static bool is_skipped(unsigned tried_of_it)
 	       !(now.callback->places & 1u << now.place);
 }
 
-static void try_callback(const struct ends_callback *callback)
+static void try_call(const struct ends_call *call, unsigned tried_before)
+{
+	now.call = call;
+	if (is_wanted(2, call->name) && !is_skipped(tried - tried_before))
+		try_pair();
+}
+
+static void try_callback(const struct ends_callback *callback, unsigned number)
 {
 	unsigned tried_before = tried;
 
 	now.callback = callback;
 	runs_here = false;
+	now.parts[1] = now.parts[0];
+	try_call(&throwing, tried_before);
 	for (unsigned i = 0; i < PARTS; i++) {
-		for (unsigned j = 0; j < parts[i]->call_count; j++) {
-			now.call = &parts[i]->calls[j];
-			if ((parts[i] != &ends_netio || has_netio()) &&
-			    is_wanted(2, now.call->name) && !is_skipped(tried - tried_before))
-				try_pair();
+		now.parts[1] = parts[i];
+		for (unsigned j = 0; exists(parts[i]) && j < parts[i]->call_count; j++) {
+			if (number++ % one_in == 0)
+				try_call(&parts[i]->calls[j], tried_before);
 		}
 	}
 	if (!runs_here)
@@ -287,14 +353,15 @@ static void try_callback(const struct ends_callback *callback)
 
 static void try_place(enum ends_place place)
 {
+	unsigned number = 0;
+
 	now.place = place;
 	tried = ran = 0;
 	for (unsigned i = 0; i < PARTS; i++) {
-		if (parts[i] == &ends_netio && !has_netio())
-			continue;
-		for (unsigned j = 0; j < parts[i]->callback_count; j++) {
+		now.parts[0] = parts[i];
+		for (unsigned j = 0; exists(parts[i]) && j < parts[i]->callback_count; j++) {
 			if (is_wanted(1, parts[i]->callbacks[j].name))
-				try_callback(&parts[i]->callbacks[j]);
+				try_callback(&parts[i]->callbacks[j], number++);
 		}
 	}
 	fini();
@@ -324,7 +391,10 @@ static int print_table(void)
 		const struct ends_call *calls = parts[i]->calls;
 
 		for (unsigned j = 0; j < parts[i]->call_count; j++) {
-			if (j == 0 || strcmp(calls[j].name, calls[j - 1].name) != 0)
+			bool is_function = !strchr(calls[j].name, ' ');
+
+			if (is_function &&
+			    (j == 0 || strcmp(calls[j].name, calls[j - 1].name) != 0))
 				printf("| %s | `%s` | %s |\n", parts[i]->name, calls[j].name,
 				       outcomes[calls[j].outcome]);
 		}
@@ -339,5 +409,7 @@ int main(int argc, char **argv)
 	provider = argc > 1 ? argv[1] : "shm";
 	for (int i = 2; i < argc && i < 5; i++)
 		only[i - 2] = strcmp(argv[i], "-") == 0 ? NULL : argv[i];
+	if (argc > 5)
+		one_in = (unsigned)atoi(argv[5]);
 	return plx_test_run("ends", NULL, NULL);
 }

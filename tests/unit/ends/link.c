@@ -117,11 +117,13 @@ static const struct plx_link_events events = {
 	.on_close = on_close,
 };
 
+/* A request that an exception out of `place` or on_hello leaves ends when its time is up. */
 static struct plx_link *connect_to(const char *provider, bool direct)
 {
 	const struct plx_link_attr attr = {.events = &events,
 					   .provider = provider,
 					   .direct = direct,
+					   .connect_timeout_ns = 300 * PLX_NS_PER_MS,
 					   .rx_buf_bytes = BUF_BYTES,
 					   .rx_buf_count = BUF_COUNT};
 	struct plx_link *link;

@@ -1,174 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "ends.h"
-
-#include <sys/epoll.h>
-#include <unistd.h>
-
-#define TAG 7
-
-static struct netio_eventloop *const evloop = &ends_context.evloop;
-static struct netio_signal fired;
-static struct netio_timer timer;
-static struct netio_fd watch;
-static int ends[2];
-static struct netio_listen_socket listening;
-static struct netio_send_socket sending, to_close, connecting, refused;
-static struct netio_buffered_send_socket buffered;
-static struct netio_publish_socket publishing, publishing_later;
-static struct netio_unbuffered_publish_socket unbuffered;
-static struct netio_subscribe_socket subscribing;
-static struct netio_push_socket pushing;
-static struct netio_recv_socket *accepted; /* the newest connection, until it closes */
-static struct netio_subscriber *subscriber;
-static unsigned established, subscribed;
-static uint64_t keys[4];
-static const char *provider_used;
-
-static void on_init(void)
-{
-	ends_in("cb_init", NULL);
-}
-
-static void on_signal(void *data)
-{
-	ends_in("netio signal", &fired);
-}
-
-static void on_timer(void *data)
-{
-	ends_in("netio timer", &timer);
-}
-
-static void on_fd(int fd, uint32_t events, void *data)
-{
-	char byte;
-
-	if (read(fd, &byte, 1) == 1)
-		ends_in("netio descriptor", &watch);
-}
-
-static void on_post(void *data)
-{
-	ends_in("posted function", NULL);
-}
-
-/* Connections -------------------------------------------------------------------------------- */
-
-#define CONNECTED(name, type, callback, object) \
-	static void name(type *connection)      \
-	{                                       \
-		established++;                  \
-		ends_in(callback, object);      \
-	}
-
-#define CLOSED(name, type, callback, object)                                             \
-	static void name(type *connection, enum plx_link_reason reason, const char *why) \
-	{                                                                                \
-		ends_in(callback, object);                                               \
-	}
-
-CONNECTED(on_sender_up, struct netio_send_socket, "cb_connection_established", connection)
-CLOSED(on_sender_down, struct netio_send_socket, "cb_connection_closed", connection)
-CLOSED(on_refused, struct netio_send_socket, "cb_connection_refused", connection)
-CONNECTED(on_publisher_up, struct netio_publisher, "cb_connection_established of a publisher",
-	  &subscribing)
-CLOSED(on_publisher_down, struct netio_publisher, "cb_connection_closed of a publisher",
-       &subscribing)
-CONNECTED(on_receiver_up, struct netio_push_receiver, "cb_connection_established of a receiver",
-	  &pushing)
-CLOSED(on_receiver_down, struct netio_push_receiver, "cb_connection_closed of a receiver", &pushing)
-
-static void on_accepted(struct netio_recv_socket *connection)
-{
-	accepted = connection;
-	ends_in("cb_connection_established of a listening socket", &listening);
-}
-
-static void on_accepted_down(struct netio_recv_socket *connection, enum plx_link_reason reason,
-			     const char *why)
-{
-	if (accepted == connection)
-		accepted = NULL;
-	ends_in("cb_connection_closed of a listening socket", &listening);
-}
-
-static void on_subscriber_up(struct netio_subscriber *connection)
-{
-	subscriber = connection;
-	ends_in("cb_connection_established of a subscriber", connection->socket);
-}
-
-static void on_subscriber_down(struct netio_subscriber *connection, enum plx_link_reason reason,
-			       const char *why)
-{
-	if (subscriber == connection)
-		subscriber = NULL;
-	ends_in("cb_connection_closed of a subscriber", connection->socket);
-}
-
-/* Messages ----------------------------------------------------------------------------------- */
-
-static void on_message(struct netio_recv_socket *connection, const struct netio_msg *msg)
-{
-	static const char text[] = "answer";
-
-	netio_reply(connection, msg->data, msg->len);
-	netio_reply_ref(connection, text, sizeof(text), 1);
-	ends_in("cb_msg_received of a listening socket", &listening);
-}
-
-static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
-{
-	ends_in("cb_msg_received of an answer", socket);
-}
-
-static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	ends_in("cb_msg_received of a subscribe socket", socket);
-}
-
-static void on_completed(struct netio_send_socket *socket, uint64_t key, int status)
-{
-	ends_in("cb_send_completed", socket);
-}
-
-static void on_replied(struct netio_recv_socket *socket, uint64_t key, int status)
-{
-	ends_in("cb_send_completed of a listening socket", &listening);
-}
-
-static void on_room(struct netio_send_socket *socket)
-{
-	ends_in("cb_buffers_available", socket);
-}
-
-static void on_taken(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
-{
-	ends_in("cb_msg_published", socket);
-}
-
-/* Subscriptions ------------------------------------------------------------------------------ */
-
-static void on_subscribed(struct netio_publisher *publisher, const struct netio_subscription *one)
-{
-	subscribed++;
-	ends_in("cb_subscribed", &subscribing);
-}
-
-static void on_unsubscribed(struct netio_publisher *publisher, const struct netio_subscription *one)
-{
-	ends_in("cb_unsubscribed", &subscribing);
-}
-
-static void on_subscriber_added(struct netio_subscriber *one, const struct netio_subscription *to)
-{
-	ends_in("cb_subscribed of a publish socket", one->socket);
-}
-
-static void on_subscriber_removed(struct netio_subscriber *one, const struct netio_subscription *to)
-{
-	ends_in("cb_unsubscribed of a publish socket", one->socket);
-}
+#include "netio_callbacks.h"
 
 /* The objects -------------------------------------------------------------------------------- */
 
@@ -190,69 +21,107 @@ static void init_sender(struct netio_send_socket *socket)
 	socket->cb_msg_received = on_answer;
 }
 
-static void init_publisher(struct netio_publish_socket *socket)
+#define SMALL_PAGES .page_bytes = 1024, .page_count = 4
+
+static void init_publisher(struct netio_publish_socket *socket, uint32_t subscriptions_max)
 {
-	const struct netio_publish_attr attr = {.provider = provider_used};
+	const struct netio_publish_attr attr = {
+		.provider = provider_used, .subscriptions_max = subscriptions_max, SMALL_PAGES};
 
 	assert_works(netio_publish_socket_init(evloop, socket, &attr));
 	socket->cb_connection_established = on_subscriber_up;
 	socket->cb_connection_closed = on_subscriber_down;
 	socket->cb_subscribed = on_subscriber_added;
 	socket->cb_unsubscribed = on_subscriber_removed;
+	socket->cb_buffers_available = on_publish_room;
 	assert_works(netio_publish_listen(socket, "127.0.0.1", 0));
 }
 
 static void init_receivers(void)
 {
-	const struct netio_listen_attr attr = {.provider = provider_used};
-	const struct netio_publish_attr publish = {.provider = provider_used};
+	const struct netio_listen_attr attr = {
+		.provider = provider_used, .buffer_bytes = 1024, .buffer_count = 4};
+	const struct netio_publish_attr publish = {.provider = provider_used, SMALL_PAGES};
 
 	assert_works(netio_listen_socket_init(evloop, &listening, &attr));
 	listening.cb_connection_established = on_accepted;
 	listening.cb_connection_closed = on_accepted_down;
 	listening.cb_msg_received = on_message;
 	listening.cb_send_completed = on_replied;
+	listening.cb_buffers_available = on_reply_room;
 	assert_works(netio_listen(&listening, "*", 0));
-	init_publisher(&publishing);
-	init_publisher(&publishing_later);
+	init_publisher(&publishing, 0);
+	init_publisher(&publishing_later, 1);
+	init_publisher(&leaving, 0);
 	assert_works(netio_unbuffered_publish_socket_init(evloop, &unbuffered, &publish));
+	unbuffered.cb_connection_established = on_subscriber_up;
+	unbuffered.cb_connection_closed = on_subscriber_down;
+	unbuffered.cb_subscribed = on_subscriber_added;
+	unbuffered.cb_unsubscribed = on_subscriber_removed;
+	unbuffered.cb_buffers_available = on_unbuffered_room;
 	unbuffered.cb_msg_published = on_taken;
 	assert_works(netio_unbuffered_publish_listen(&unbuffered, "127.0.0.1", 0));
 }
 
+static void subscribe(unsigned to, netio_tag_t tag, enum netio_policy policy)
+{
+	const struct netio_subscription one = {.tag = tag, .policy = policy};
+
+	assert_works(netio_subscribe_to(&subscribing, "127.0.0.1", to, &one));
+}
+
 static void init_subscriber(void)
 {
-	const struct netio_subscribe_attr attr = {.connect.provider = provider_used};
+	const struct netio_subscribe_attr attr = {
+		.buffer_bytes = 1024,
+		.buffer_count = 4,
+		.connect = {.provider = provider_used, .reconnect_min_ns = PLX_NS_PER_MS}};
 
 	assert_works(netio_subscribe_socket_init(evloop, &subscribing, &attr));
 	subscribing.cb_connection_established = on_publisher_up;
 	subscribing.cb_connection_closed = on_publisher_down;
+	subscribing.cb_connection_refused = on_publisher_refused;
 	subscribing.cb_subscribed = on_subscribed;
+	subscribing.cb_subscription_refused = on_not_subscribed;
+	subscribing.cb_subscription_lost = on_lost;
+	subscribing.cb_subscription_resumed = on_resumed;
 	subscribing.cb_unsubscribed = on_unsubscribed;
+	subscribing.cb_gap = on_gap;
 	subscribing.cb_msg_received = on_published;
-	assert_works(netio_subscribe(&subscribing, "127.0.0.1",
-				     netio_publish_socket_port(&publishing), TAG));
-	assert_works(netio_subscribe(&subscribing, "127.0.0.1",
-				     netio_publish_socket_port(&publishing), TAG + 1));
-	assert_works(netio_subscribe(&subscribing, "127.0.0.1",
-				     netio_unbuffered_publish_socket_port(&unbuffered), TAG));
+	subscribe(netio_publish_socket_port(&publishing), TAG, NETIO_POLICY_DEFAULT);
+	subscribe(netio_publish_socket_port(&publishing), TAG + 1, NETIO_POLICY_DEFAULT);
+	subscribe(netio_publish_socket_port(&publishing), TAG + 2, NETIO_POLICY_DROP_NEW);
+	subscribe(netio_publish_socket_port(&leaving), TAG, NETIO_POLICY_DEFAULT);
+	subscribe(netio_unbuffered_publish_socket_port(&unbuffered), TAG, NETIO_POLICY_DEFAULT);
+}
+
+static void init_buffered(struct netio_buffered_send_socket *socket, unsigned to)
+{
+	const struct netio_buffered_attr attr = {.connect.provider = provider_used, SMALL_PAGES};
+
+	assert_works(netio_buffered_send_socket_init(evloop, socket, &attr));
+	socket->cb_connection_established = on_buffered_up;
+	socket->cb_connection_closed = on_buffered_down;
+	socket->cb_connection_refused = on_buffered_refused;
+	socket->cb_buffers_available = on_buffered_room;
+	socket->cb_msg_received = on_buffered_answer;
+	if (to)
+		assert_works(netio_buffered_connect(socket, "127.0.0.1", to));
 }
 
 static bool is_ready(void)
 {
-	return established == 6 && subscribed == 3 && accepted && subscriber;
+	return established == 7 && subscribed == 5 && accepted && subscriber && leaver;
 }
 
 static void up(const char *provider)
 {
-	const struct netio_buffered_attr buffered_attr = {.connect.provider = provider,
-							  .page_bytes = 4096};
 	const struct netio_push_attr push_attr = {.connect.provider = provider};
 
 	provider_used = provider;
 	established = subscribed = 0;
 	accepted = NULL;
-	subscriber = NULL;
+	subscriber = leaver = NULL;
 	assert_works(netio_signal_init(evloop, &fired));
 	fired.cb = on_signal;
 	assert_works(netio_timer_init(evloop, &timer));
@@ -269,52 +138,60 @@ static void up(const char *provider)
 	init_sender(&refused);
 	assert_works(netio_connect(&sending, "127.0.0.1", port()));
 	assert_works(netio_connect(&to_close, "127.0.0.1", port()));
-	assert_works(netio_buffered_send_socket_init(evloop, &buffered, &buffered_attr));
-	assert_works(netio_buffered_connect(&buffered, "127.0.0.1", port()));
+	init_buffered(&buffered, port());
+	init_buffered(&buffered_refused, 0);
 	assert_works(netio_push_socket_init(evloop, &pushing, &push_attr));
 	pushing.cb_connection_established = on_receiver_up;
 	pushing.cb_connection_closed = on_receiver_down;
+	pushing.cb_connection_refused = on_receiver_refused;
+	pushing.cb_buffers_available = on_push_room;
+	pushing.cb_msg_received = on_pushed_answer;
 	assert_works(netio_push_connect(&pushing, "127.0.0.1", port()));
-	established++; /* the buffered socket says nothing */
 	ends_turn_until(is_ready);
 }
 
-static void publish_all(void)
+#define UNTIL_FULL(call)    \
+	while ((call) == 0) \
+		continue;
+
+/* All run out of room; then some messages are dropped. */
+static void send_all(void)
 {
 	static char text[] = "text";
 	struct iovec iov = {text, sizeof(text)};
 
-	netio_buffered_publish(&publishing, TAG, text, sizeof(text), 0, NULL);
+	assert_works(netio_sendv_ref(&sending, 0, &iov, 1, 1));
+	UNTIL_FULL(netio_send(&sending, text, sizeof(text)))
+	UNTIL_FULL(netio_buffered_send(&buffered, text, sizeof(text)))
+	UNTIL_FULL(netio_push(&pushing, text, sizeof(text)))
+	UNTIL_FULL(netio_reply(accepted, text, sizeof(text)))
+	UNTIL_FULL(netio_buffered_publish(&publishing, TAG, text, sizeof(text), 0, NULL))
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(keys); i++) {
 		keys[i] = i;
+		netio_buffered_publish(&publishing, TAG + 2, text, sizeof(text), 0, NULL);
 		netio_unbuffered_publishv(&unbuffered, TAG, &iov, 1, &keys[i], 0, NULL);
 	}
-	netio_buffered_send(&buffered, text, sizeof(text));
-	netio_buffered_flush(&buffered);
-	netio_push(&pushing, text, sizeof(text));
 }
 
 static void kick(void)
 {
-	static char text[] = "text";
-	struct iovec iov = {text, sizeof(text)};
-
 	netio_signal_fire(&fired);
 	assert_works(netio_timer_start_us(&timer, 1));
 	assert_int_equal(write(ends[1], "", 1), 1);
 	assert_works(netio_post(evloop, on_post, NULL));
-	publish_all();
-	assert_works(netio_sendv_ref(&sending, 0, &iov, 1, 1));
-	while (netio_send(&sending, text, sizeof(text)) == 0)
-		continue;
+	send_all();
 	assert_works(netio_connect(&connecting, "127.0.0.1", port()));
 	assert_works(netio_connect(&refused, "127.0.0.1", 1));
+	assert_works(netio_buffered_connect(&buffered_refused, "127.0.0.1", 1));
 	assert_works(netio_disconnect(&to_close));
 	assert_works(netio_unsubscribe(&subscribing, "127.0.0.1",
 				       netio_publish_socket_port(&publishing), TAG + 1));
-	assert_works(netio_subscribe(&subscribing, "127.0.0.1",
-				     netio_publish_socket_port(&publishing_later), TAG));
+	for (netio_tag_t tag = TAG; tag < TAG + 2; tag++) /* it takes one */
+		subscribe(netio_publish_socket_port(&publishing_later), tag, NETIO_POLICY_DEFAULT);
+	subscribe(1, TAG, NETIO_POLICY_DEFAULT);
+	netio_subscriber_close(leaver);
 	assert_works(netio_push_connect(&pushing, "127.0.0.2", port()));
+	assert_works(netio_push_connect(&pushing, "127.0.0.1", 1));
 }
 
 /* The calls ---------------------------------------------------------------------------------- */
@@ -403,6 +280,30 @@ static int disconnect_receiver(void)
 	return port() ? netio_push_disconnect(&pushing, "127.0.0.1", port()) : 1;
 }
 
+/* Its memory is used again at once. */
+static int renew_sender(void)
+{
+	finish_sender();
+	if (netio_send_socket_init(evloop, &sending, NULL) == 0)
+		netio_connect(&sending, "127.0.0.1", port());
+	return 0;
+}
+
+static int finish_all(void)
+{
+	finish_signal();
+	stop_timer();
+	finish_fd();
+	finish_sender();
+	finish_buffered();
+	finish_listening();
+	finish_publishing();
+	finish_unbuffered();
+	finish_subscribing();
+	finish_pushing();
+	return 0;
+}
+
 static void down(bool is_up)
 {
 	finish_signal();
@@ -416,10 +317,12 @@ static void down(bool is_up)
 	netio_send_socket_fini(&connecting);
 	netio_send_socket_fini(&refused);
 	finish_buffered();
+	netio_buffered_send_socket_fini(&buffered_refused);
 	finish_pushing();
 	finish_subscribing();
 	finish_publishing();
 	netio_publish_socket_fini(&publishing_later);
+	netio_publish_socket_fini(&leaving);
 	finish_unbuffered();
 	finish_listening();
 }
@@ -446,6 +349,8 @@ static const struct ends_call calls[] = {
 	{"netio_subscribe_socket_fini", ENDS_WORKS, finish_subscribing},
 	{"netio_push_disconnect", ENDS_DEFERS, disconnect_receiver},
 	{"netio_push_socket_fini", ENDS_WORKS, finish_pushing},
+	{"all of these", ENDS_WORKS, finish_all},
+	{"a new socket in its place", ENDS_WORKS, renew_sender},
 };
 
 #define NETIO_DRAIN (1u << ENDS_IN_NETIO_DRAIN)
@@ -459,24 +364,40 @@ static const struct ends_callback callbacks[] = {
 	{"cb_connection_established", ENDS_RUNS},
 	{"cb_connection_closed", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_connection_refused", 0},
-	{"cb_connection_established of a publisher", 0},
-	{"cb_connection_closed of a publisher", NETIO_DRAIN},
-	{"cb_connection_established of a receiver", 0},
+	{"cb_connection_established of a buffered socket", 0},
+	{"cb_connection_closed of a buffered socket", NETIO_DRAIN},
+	{"cb_connection_refused of a buffered socket", 0},
+	{"cb_connection_established of a publisher", ENDS_RUNS},
+	{"cb_connection_closed of a publisher", ENDS_RUNS | NETIO_DRAIN},
+	{"cb_connection_refused of a publisher", 0},
+	{"cb_connection_established of a receiver", ENDS_RUNS},
 	{"cb_connection_closed of a receiver", NETIO_DRAIN},
+	{"cb_connection_refused of a receiver", 0},
 	{"cb_connection_established of a listening socket", ENDS_RUNS},
 	{"cb_connection_closed of a listening socket", ENDS_RUNS | NETIO_DRAIN},
-	{"cb_connection_established of a subscriber", 0},
-	{"cb_connection_closed of a subscriber", NETIO_DRAIN},
+	{"cb_connection_established of a subscriber", ENDS_RUNS},
+	{"cb_connection_closed of a subscriber", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_msg_received of a listening socket", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_msg_received of an answer", ENDS_RUNS},
+	{"cb_msg_received of a buffered socket", ENDS_RUNS},
+	{"cb_msg_received of a push socket", ENDS_RUNS},
 	{"cb_msg_received of a subscribe socket", ENDS_RUNS},
+	{"cb_gap", ENDS_RUNS},
 	{"cb_send_completed", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_send_completed of a listening socket", ENDS_RUNS},
 	{"cb_buffers_available", ENDS_RUNS},
+	{"cb_buffers_available of a buffered socket", ENDS_RUNS},
+	{"cb_buffers_available of a listening socket", ENDS_RUNS},
+	{"cb_buffers_available of a push socket", ENDS_RUNS},
+	{"cb_buffers_available of a publish socket", ENDS_RUNS},
+	{"cb_buffers_available of an unbuffered publish socket", 0},
 	{"cb_msg_published", ENDS_RUNS | NETIO_DRAIN},
-	{"cb_subscribed", 0},
+	{"cb_subscribed", ENDS_RUNS},
+	{"cb_subscription_refused", ENDS_RUNS},
+	{"cb_subscription_lost", ENDS_RUNS},
+	{"cb_subscription_resumed", ENDS_RUNS},
 	{"cb_unsubscribed", ENDS_RUNS},
-	{"cb_subscribed of a publish socket", 0},
+	{"cb_subscribed of a publish socket", ENDS_RUNS},
 	{"cb_unsubscribed of a publish socket", ENDS_RUNS},
 };
 

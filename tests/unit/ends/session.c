@@ -13,6 +13,17 @@ static void in(struct plx_session *const *session, const char *callback)
 	ends_in(callback, NULL);
 }
 
+static const char *on_hello(struct plx_link *link, void *user)
+{
+	in(user, "session on_hello");
+	return NULL;
+}
+
+static void on_open(struct plx_link *link, void *user)
+{
+	in(user, "session on_open");
+}
+
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
@@ -33,14 +44,17 @@ static bool on_settle(struct plx_session *session, struct plx_link *link, void *
 
 static void on_end(struct plx_session *session, void *user)
 {
-	in(user, "on_end");
 	*(struct plx_session **)user = NULL;
+	current = session;
+	ends_in("on_end", NULL);
 	current = NULL;
 }
 
 static const struct plx_link_events accepted_events;
 
 static const struct plx_link_events link_events = {
+	.on_hello = on_hello,
+	.on_open = on_open,
 	.on_close = on_close,
 };
 
@@ -66,7 +80,9 @@ static void up(const char *provider)
 	const struct plx_listen_attr listen = {
 		.link = {.events = &accepted_events, .provider = provider}};
 
-	attr = (struct plx_session_attr){.link = {.events = &link_events, .provider = provider},
+	attr = (struct plx_session_attr){.link = {.events = &link_events,
+						  .provider = provider,
+						  .connect_timeout_ns = 300 * PLX_NS_PER_MS},
 					 .events = &session_events,
 					 .reconnect_min_ns = PLX_NS_PER_MS};
 	open_one = connecting = current = NULL;
@@ -126,10 +142,9 @@ static const struct ends_call calls[] = {
 
 /* close_test.c has the others. */
 static const struct ends_callback callbacks[] = {
-	{"session on_close", ENDS_RUNS},
-	{"on_refused", ENDS_RUNS},
-	{"on_settle", ENDS_RUNS},
-	{"on_end", ENDS_RUNS | ENDS_FINIS},
+	{"session on_hello", ENDS_RUNS}, {"session on_open", ENDS_RUNS},
+	{"session on_close", ENDS_RUNS}, {"on_refused", ENDS_RUNS},
+	{"on_settle", ENDS_RUNS},        {"on_end", ENDS_RUNS | ENDS_FINIS},
 };
 
 const struct ends_part ends_session = {
