@@ -20,11 +20,13 @@ static void note_length(const struct plx_rpc_result *result, void *arg)
 {
 	struct outcome *it = arg;
 	const uint8_t *data = result->data;
+	unsigned wrong = 0;
 
 	note_outcome(result, arg);
 	assert_int_equal((uintptr_t)data % 8, 0);
 	for (uint32_t i = 0; i < result->length; i++)
-		assert_int_equal(data[i], (uint8_t)(i * 7 + result->length));
+		wrong += data[i] != (uint8_t)(i * 7 + result->length);
+	assert_int_equal(wrong, 0);
 	assert_int_equal(it->count, 1);
 }
 
@@ -264,20 +266,13 @@ CALL_TEST(a_callback_may_make_a_call)
 
 CALL_TEST(attributes_are_checked)
 {
-	struct plx_rpc_service_attr big = {.request_max = PLX_RPC_PAYLOAD_MAX + 1};
-	struct plx_rpc_client_attr huge = {.reply_max = PLX_RPC_PAYLOAD_MAX + 1};
 	struct plx_rpc_method method = {.id = 1, .name = "one"};
 	const char *const none[] = {NULL}, *const wrong[] = {"nowhere", NULL};
-	const char *const unused[] = {"127.0.0.1:1", NULL};
 	struct plx_rpc_service *made;
 	struct plx_rpc_client *made_client;
 
-	assert_fails(plx_rpc_service_create(&big, &made), -EINVAL, "request_max");
 	assert_int_equal(plx_rpc_client_create(none, NULL, &made_client), -EINVAL);
 	assert_fails(plx_rpc_client_create(wrong, NULL, &made_client), -EINVAL, "nowhere");
-	assert_fails(plx_rpc_client_create(unused, &huge, &made_client), -EINVAL, "reply_max");
-	huge = (struct plx_rpc_client_attr){.link = {.provider = "carrier-pigeon"}};
-	assert_fails(plx_rpc_client_create(unused, &huge, &made_client), -EINVAL, "carrier-pigeon");
 	assert_int_equal(plx_rpc_service_create(NULL, &made), 0);
 	assert_fails(plx_rpc_service_add(made, &method), -EINVAL, "handler");
 	plx_rpc_service_destroy(made);
@@ -298,18 +293,6 @@ static void *make_client_elsewhere(void *arg)
 						    "lcore")
 		     ? arg
 		     : NULL;
-}
-
-/* shm reaches no other host. */
-CALL_TEST(a_client_without_a_route_keeps_trying)
-{
-	const struct plx_rpc_client_attr attr = {.link = {.provider = "shm"}};
-
-	destroy_caller();
-	caller = make_client((const char *const[]){"203.0.113.1:7", NULL}, &attr);
-	PUMP_UNTIL(plx_rpc_client_trouble(caller)[0]);
-	assert_has(plx_rpc_client_trouble(caller), "203.0.113.1:7: ");
-	assert_false(plx_rpc_client_is_up(caller));
 }
 
 CALL_TEST(the_error_of_another_thread_names_the_function)

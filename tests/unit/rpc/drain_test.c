@@ -42,8 +42,7 @@ enum { MANY = 20 };
 
 static void open_many(void)
 {
-	struct plx_link_attr link = {
-		.events = &side_events, .user = &client, .rx_buf_count = 4, .rx_buf_bytes = 4096};
+	struct plx_link_attr link = {.rx_buf_count = 4, .rx_buf_bytes = 4096};
 	struct rpc_greeting greeting = {
 		.version_min = 1, .version_max = 1, .role = RPC_CLIENT, .payload_max = 4000};
 	struct rpc_header header = {
@@ -52,8 +51,8 @@ static void open_many(void)
 
 	link.hello_length = RPC_GREETING_BYTES;
 	rpc_greeting_write(link.hello, &greeting);
-	assert_works(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link));
-	assert_true(pump_until(&client.opened, 1, 3000));
+	connect_raw(&link);
+	PUMP_UNTIL(client.opened >= 1);
 	for (header.call = 0; header.call < MANY; header.call++)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
 	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
@@ -91,7 +90,7 @@ TEST(queued_replies_are_not_cut_off)
 	assert_int_equal(client.closed, 0);
 	client.keep = 0;
 	side_release(&client, UINT32_MAX);
-	assert_true(pump_until(&client.closed, 1, 6000)); /* it does not leave on its own */
+	PUMP_UNTIL(client.closed >= 1); /* it does not leave on its own */
 	assert_int_equal(client.reason, PLX_LINK_CLOSED);
 	assert_true(client.bytes >= MANY * (sizeof(long_reply) + RPC_RECORD_BYTES));
 	client.link = NULL;

@@ -95,9 +95,7 @@ TEST(a_service_that_fails_its_calls_does_not_attract_more)
 {
 	const struct plx_rpc_method broken = {.id = ECHO, .name = "broken", .handler = on_fail};
 
-	assert_int_equal(plx_rpc_service_create(NULL, &second_service), 0);
-	assert_int_equal(plx_rpc_service_add(second_service, &broken), 0);
-	assert_works(plx_rpc_service_listen(second_service, here("0"), NULL));
+	second_service = make_service_of(&broken, 1, here("0"), NULL, NULL);
 	destroy_caller();
 	caller = make_client((const char *const[]){plx_rpc_service_address(second_service, 0),
 						   plx_rpc_service_address(service, 0), NULL},
@@ -179,22 +177,15 @@ TEST_BARE(a_client_may_have_100000_open_calls)
 	unsigned counts[PLX_RPC_STATUS_COUNT] = {0};
 	struct plx_rpc_call call = {
 		.method = 1, .deadline_ns = 60 * PLX_NS_PER_S, .done = many, .arg = counts};
-	const char *address[2] = {0};
 
-	kept_count = 0;
 	fixture_start("tcp", false);
-	assert_int_equal(plx_rpc_service_create(&attr, &service), 0);
-	assert_int_equal(plx_rpc_service_add(service, &keep), 0);
-	assert_int_equal(plx_rpc_service_listen(service, here("0"), NULL), 0);
-	address[0] = plx_rpc_service_address(service, 0);
-	caller = make_client(address, NULL);
-	wait_up(caller);
+	start_method(&keep, &attr, NULL);
 	for (uint32_t i = 0; i < MANY; i++) {
 		assert_int_equal(plx_rpc_call_start(caller, &call, &i, sizeof(i), NULL), 0);
 		if (i % 64 == 63)
 			plx_loop_turn();
 	}
-	assert_true(pump_until(&kept_count, MANY, 20000));
+	PUMP_UNTIL(kept_count >= MANY);
 	assert_int_equal(client_stats().open, MANY);
 	for (uint32_t i = 0; i < MANY; i++) {
 		uint32_t k = (uint32_t)(i * UINT64_C(7919) % MANY); /* a prime: each once */

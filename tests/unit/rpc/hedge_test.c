@@ -4,18 +4,6 @@
 
 #include "rpc_client.h"
 
-static int stop(void **state)
-{
-	destroy_caller();
-	for (unsigned i = 0; i < kept_count; i++) {
-		if (kept[i])
-			reply_to(i, "");
-	}
-	kept_count = 0;
-	rpc_stop();
-	return 0;
-}
-
 static const struct plx_rpc_call hedged = {
 	.method = LATER, .hedge = true, .deadline_ns = 3 * PLX_NS_PER_S};
 
@@ -52,10 +40,7 @@ static void nothing_is_left(void)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-#define HEDGE_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
-#define HEDGE_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
-
-HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_second_service)
+TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_second_service)
 {
 	start_hedged();
 	reply_to(1, "second");
@@ -68,7 +53,7 @@ HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_second_service)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_first_service)
+TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_first_service)
 {
 	start_hedged();
 	reply_to(0, "first");
@@ -78,11 +63,10 @@ HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_first_service)
 	assert_int_equal(client_stats().hedged, 1);
 }
 
-HEDGE_TEST_BARE(a_hedged_call_outlasts_one_refusal)
+TEST_BARE(a_hedged_call_outlasts_one_refusal)
 {
 	start_hedged();
-	plx_rpc_refuse(kept[0], PLX_RPC_OVERLOADED, 0);
-	kept[0] = NULL;
+	refuse(0, PLX_RPC_OVERLOADED);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
 	reply_to(1, "yes");
@@ -90,45 +74,38 @@ HEDGE_TEST_BARE(a_hedged_call_outlasts_one_refusal)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(a_hedged_call_ends_with_two_refusals)
+TEST_BARE(a_hedged_call_ends_with_two_refusals)
 {
 	start_hedged();
-	for (int i = 0; i < 2; i++) {
-		plx_rpc_refuse(kept[i], PLX_RPC_DENIED, 0);
-		kept[i] = NULL;
-	}
+	refuse(0, PLX_RPC_DENIED);
+	refuse(1, PLX_RPC_DENIED);
 	expect_status(&outcome, PLX_RPC_DENIED);
 	nothing_is_left();
 }
 
-static void one_service_may_end(bool is_first)
+/* Of the one that got it first, or of the other one. */
+TEST_BARE(a_hedged_call_survives_the_end_of_a_service)
 {
-	start();
-	caller->channels[is_first ? 1 : 0].open++; /* so that it is not chosen first */
-	call_as(hedged, NULL, 0, &outcome);
-	caller->channels[is_first ? 1 : 0].open--;
-	is_kept(2);
-	destroy_service(&service);
-	PUMP_UNTIL(client_stats().links <= 1);
-	pump_ms(20);
-	assert_int_equal(outcome.count, 0);
-	reply_to(is_first ? 1 : 0, "yes");
-	expect_status(&outcome, PLX_RPC_OK);
-	nothing_is_left();
-}
-
-HEDGE_TEST_BARE(a_hedged_call_survives_the_end_of_the_first_service)
-{
-	one_service_may_end(true);
-}
-
-HEDGE_TEST_BARE(a_hedged_call_survives_the_end_of_the_second_service)
-{
-	one_service_may_end(false);
+	for (unsigned first = 0; first < 2; first++) {
+		start();
+		caller->channels[1 - first].open++; /* so that it is not chosen first */
+		call_as(hedged, NULL, 0, &outcome);
+		caller->channels[1 - first].open--;
+		is_kept(2);
+		destroy_service(&service);
+		PUMP_UNTIL(client_stats().links <= 1);
+		pump_ms(20);
+		assert_int_equal(outcome.count, 0);
+		reply_to(1 - first, "yes");
+		expect_status(&outcome, PLX_RPC_OK);
+		nothing_is_left();
+		if (first == 0)
+			rpc_stop();
+	}
 }
 
 /* Whether the lost one ran is unknown, whatever the other one replies. */
-HEDGE_TEST_BARE(a_lost_hedged_call_may_have_run)
+TEST_BARE(a_lost_hedged_call_may_have_run)
 {
 	start_hedged();
 	destroy_service(&service);
@@ -136,14 +113,13 @@ HEDGE_TEST_BARE(a_lost_hedged_call_may_have_run)
 	plx_rpc_service_drain(second_service);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
-	plx_rpc_refuse(kept[1], PLX_RPC_DENIED, 0);
-	kept[1] = NULL;
+	refuse(1, PLX_RPC_DENIED);
 	expect_status(&outcome, PLX_RPC_DENIED);
 	assert_true(outcome.may_have_run);
 }
 
 /* There is no second service: as if hedging were off. */
-HEDGE_TEST(a_client_of_one_service_does_not_hedge)
+TEST(a_client_of_one_service_does_not_hedge)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
 
@@ -164,7 +140,7 @@ HEDGE_TEST(a_client_of_one_service_does_not_hedge)
 	assert_int_equal(client_stats().hedged, 0);
 }
 
-HEDGE_TEST_BARE(a_hedged_call_fails_when_both_services_end)
+TEST_BARE(a_hedged_call_fails_when_both_services_end)
 {
 	start_hedged();
 	destroy_service(&service);
@@ -174,7 +150,7 @@ HEDGE_TEST_BARE(a_hedged_call_fails_when_both_services_end)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both_services)
+TEST_BARE(deadlines_and_cancellations_reach_both_services)
 {
 	struct plx_rpc_call call = hedged;
 	struct outcome cancelled;
@@ -192,7 +168,7 @@ HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both_services)
 }
 
 /* If everything is slow at once, requests do not double. */
-HEDGE_TEST_BARE(the_number_of_hedges_is_bounded)
+TEST_BARE(the_number_of_hedges_is_bounded)
 {
 	static struct outcome outcomes[200];
 

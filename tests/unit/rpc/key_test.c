@@ -4,14 +4,7 @@
 
 static struct plx_rpc_client *second; /* of the same service */
 
-static int stop(void **state)
-{
-	plx_rpc_client_destroy(second);
-	second = NULL;
-	rpc_stop();
-	return 0;
-}
-
+PLX_FIXTURE(stop, 0, (plx_rpc_client_destroy(second), second = NULL, rpc_stop()))
 static void call_key(uint32_t method, uint64_t key, const char *text, struct outcome *it)
 {
 	struct plx_rpc_call call = {.method = method, .key = key};
@@ -246,13 +239,10 @@ KEY_TEST(waiting_repeats_are_not_open_in_the_method)
 		wait_done(&again[i]);
 }
 
-KEY_TEST(attributes_are_checked)
+KEY_TEST(a_call_with_a_key_cannot_be_hedged)
 {
-	struct plx_rpc_service_attr attr = {.key_ns = 1};
 	struct plx_rpc_call call = {.method = ECHO, .key = 1, .hedge = true};
-	struct plx_rpc_service *none;
 
-	assert_fails(plx_rpc_service_create(&attr, &none), -EINVAL, "key_ns 1: give 1 ms to 24 h");
 	assert_fails(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EINVAL,
 		     "a call with a key cannot be hedged");
 }

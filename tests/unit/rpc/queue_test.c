@@ -31,13 +31,8 @@ static int start_numbers(const char *provider, const struct plx_rpc_client_attr 
 
 	forget_ends();
 	came_count = 0;
-	kept_count = 0;
 	fixture_start(provider, false);
-	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
-	assert_int_equal(plx_rpc_service_add(service, &method), 0);
-	assert_int_equal(plx_rpc_service_listen(service, here("0"), NULL), 0);
-	caller = make_client_of(service, attr);
-	wait_up(caller);
+	start_method(&method, NULL, attr);
 	return 0;
 }
 
@@ -91,7 +86,7 @@ PLX_TEST_WITH(requests_keep_their_order, start_tcp, rpc_down)
 		if (client_stats().waiting > 15000)
 			pump_until(&ended, ended + 3000, 10000);
 	}
-	assert_true(pump_until(&ended, MANY, 20000));
+	PUMP_UNTIL(ended >= MANY);
 	assert_int_equal(statuses[PLX_RPC_OK], MANY);
 	assert_int_equal(wrong, 0);
 	assert_int_equal(came_count, MANY);
@@ -120,7 +115,7 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 			assert_int_equal(plx_rpc_cancel(caller, ids[i]), 0);
 	}
 	assert_int_equal(client_stats().waiting, (MANY - 1) / 3 - (sent - 1) / 3);
-	assert_true(pump_until(&ended, MANY, 10000));
+	PUMP_UNTIL(ended >= MANY);
 	assert_int_equal(statuses[PLX_RPC_OK] + statuses[PLX_RPC_CANCELLED], MANY);
 	assert_int_equal(statuses[PLX_RPC_OK], came_count);
 	for (unsigned i = sent; i < came_count; i++)
@@ -145,7 +140,7 @@ TEST_BARE(ended_requests_free_their_memory)
 		assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL),
 				 -EAGAIN);
 		assert_int_equal(client_stats().waiting, 64);
-		assert_true(pump_until(&ended, 64, 3000));
+		PUMP_UNTIL(ended >= 64);
 		assert_int_equal(statuses[PLX_RPC_PEER_DOWN], 64);
 		assert_int_equal(client_stats().waiting, 0);
 		assert_int_equal(caller->queue.bytes, 0);
@@ -165,7 +160,7 @@ TEST(memory_of_expired_requests_is_bounded)
 		forget_ends();
 		for (uint32_t i = 0; i < 1000; i++)
 			call_number((struct plx_rpc_call){.deadline_ns = PLX_NS_PER_MS}, i, 1000);
-		assert_true(pump_until(&ended, 1000, 3000));
+		PUMP_UNTIL(ended >= 1000);
 		most = caller->queue.bytes > most ? caller->queue.bytes : most;
 	}
 	assert_true(most < 3 << 20); /* of 40 MB */
@@ -189,7 +184,7 @@ TEST(the_link_may_end_before_they_are_sent)
 	unsigned waiting = client_stats().waiting;
 	assert_true(waiting > MANY / 2);
 	plx_link_abort(caller->channels[0].session.link);
-	assert_true(pump_until(&ended, MANY, 10000));
+	PUMP_UNTIL(ended >= MANY);
 	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], MANY - waiting);
 	assert_int_equal(statuses[PLX_RPC_OK], waiting);
 	assert_int_equal(wrong, 0);

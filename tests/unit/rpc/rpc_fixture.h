@@ -51,12 +51,7 @@ struct outcome {
 static struct outcome outcome; /* for tests with one call at a time */
 
 /* Turn the loop until cond holds; fail if it never does. */
-#define PUMP_UNTIL(cond)                                         \
-	do {                                                     \
-		for (int ms_ = 0; ms_ < 20000 && !(cond); ms_++) \
-			pump_ms(1);                              \
-		assert_true(cond);                               \
-	} while (0)
+#define PUMP_UNTIL(cond) wait_doing(cond, plx_loop_turn())
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
@@ -175,17 +170,25 @@ static const struct plx_rpc_method methods[] = {
 	{.id = BEGIN, .name = "begin", .handler = on_begin},
 };
 
-/* A service of that kind, listening at an address; "127.0.0.1:0" uses the fixture's host. */
-static inline struct plx_rpc_service *make_service(const char *address,
-						   const struct plx_rpc_service_attr *attr)
+/* A service with these methods, listening at an address; "127.0.0.1:0" uses the fixture's host. */
+static inline struct plx_rpc_service *make_service_of(const struct plx_rpc_method *its,
+						      unsigned count, const char *address,
+						      const struct plx_rpc_service_attr *attr,
+						      const struct plx_listen_attr *listen)
 {
 	struct plx_rpc_service *made;
 
-	assert_int_equal(plx_rpc_service_create(attr, &made), 0);
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(methods); i++)
-		assert_int_equal(plx_rpc_service_add(made, &methods[i]), 0);
-	assert_works(plx_rpc_service_listen(made, address, NULL));
+	assert_works(plx_rpc_service_create(attr, &made));
+	for (unsigned i = 0; i < count; i++)
+		assert_works(plx_rpc_service_add(made, &its[i]));
+	assert_works(plx_rpc_service_listen(made, address, listen));
 	return made;
+}
+
+static inline struct plx_rpc_service *make_service(const char *address,
+						   const struct plx_rpc_service_attr *attr)
+{
+	return make_service_of(methods, PLX_ARRAY_LEN(methods), address, attr, NULL);
 }
 
 /* attr may be NULL. Calls get more than the default deadline of 1 s, because the host may be busy.
@@ -244,7 +247,17 @@ static inline void rpc_start_two(const struct plx_rpc_service_attr *attr)
 	PUMP_UNTIL(client_stats().links == 2);
 }
 
-/* Turn the loop until both ends report the closure. */
+/* `service` with one method, and `caller`, its client. */
+static inline void start_method(const struct plx_rpc_method *its,
+				const struct plx_rpc_service_attr *attr,
+				const struct plx_rpc_client_attr *client_attr)
+{
+	kept_count = gone_count = handled_count = 0;
+	service = make_service_of(its, 1, here("0"), attr, NULL);
+	caller = make_client_of(service, client_attr);
+	wait_up(caller);
+}
+
 static inline void destroy_service(struct plx_rpc_service **which)
 {
 	plx_rpc_service_destroy(*which);
@@ -331,7 +344,7 @@ static inline plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns,
 /* Turn the loop until it is done, at most a few seconds. */
 static inline void wait_done(struct outcome *it)
 {
-	assert_true(pump_until(&it->count, 1, 20000));
+	PUMP_UNTIL(it->count);
 	assert_int_equal(it->count, 1);
 }
 
@@ -352,10 +365,16 @@ static inline void expect_reply(struct outcome *it, const char *text)
 /* That many requests have reached LATER and ONE. */
 static inline void is_kept(unsigned count)
 {
-	assert_true(pump_until(&kept_count, count, 3000));
+	PUMP_UNTIL(kept_count >= count);
 }
 
-/* Reply to the i-th kept request. */
+/* Refuse, or reply to, the i-th kept request. */
+static inline void refuse(unsigned i, enum plx_rpc_status status)
+{
+	assert_int_equal(plx_rpc_refuse(kept[i], status, 0), 0);
+	kept[i] = NULL;
+}
+
 static inline void reply_to(unsigned i, const char *text)
 {
 	assert_int_equal(plx_rpc_reply(kept[i], text, strlen(text)), 0);
@@ -376,6 +395,21 @@ static inline void rpc_say(struct plx_link_attr *attr, enum rpc_role role)
 
 	rpc_greeting_write(attr->hello, &greeting);
 	attr->hello_length = RPC_GREETING_BYTES;
+}
+
+/* Connect `client` to the service as a raw link. attr may be NULL: with a valid HELLO. */
+static inline void connect_raw(const struct plx_link_attr *attr)
+{
+	struct plx_link_attr link = attr ? *attr : (struct plx_link_attr){0};
+
+	memset(&client, 0, sizeof(client));
+	if (!attr)
+		rpc_say(&link, RPC_CLIENT);
+	link.events = &side_events;
+	link.user = &client;
+	assert_works(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link));
+	if (!attr)
+		PUMP_UNTIL(client.opened >= 1);
 }
 
 /* It is done, with that status. */

@@ -19,9 +19,7 @@ static void start_two_lcores(plx_rpc_handler_fn handler)
 
 	fixture_start("tcp", true);
 	worker_start();
-	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
-	assert_int_equal(plx_rpc_service_add(service, &method), 0);
-	assert_int_equal(plx_rpc_service_listen(service, here("0"), &listen), 0);
+	service = make_service_of(&method, 1, here("0"), NULL, &listen);
 	caller = make_client_of(service, NULL);
 	wait_up(caller);
 }
@@ -113,7 +111,7 @@ PLX_TEST(threads_may_wait)
 	start_two_lcores(on_counted_echo);
 	for (uintptr_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, call_many, (void *)i), 0);
-	assert_true(pump_until(&threads_done, 3, 20000));
+	PUMP_UNTIL(threads_done >= 3);
 	for (int i = 0; i < 3; i++) {
 		void *wrong;
 
@@ -156,7 +154,7 @@ PLX_TEST(waiting_threads_get_errors)
 	start_two_lcores(on_counted_echo);
 	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &answer), -EDEADLK);
 	assert_int_equal(pthread_create(&thread, NULL, call_what_fails, NULL), 0);
-	assert_true(pump_until(&threads_done, 1, 10000));
+	PUMP_UNTIL(threads_done >= 1);
 	pthread_join(thread, &wrong);
 	assert_ptr_equal(wrong, NULL);
 	stop_two_lcores();
@@ -203,7 +201,7 @@ PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
 	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, call_for_a_moment, NULL), 0);
 	nanosleep(&while_away, NULL);
-	assert_true(pump_until(&late_done, 1, 3000));
+	PUMP_UNTIL(late_done >= 1);
 	pthread_join(thread, NULL);
 	assert_int_equal(late_answer.status, PLX_RPC_DEADLINE);
 	assert_false(late_answer.may_have_run);
@@ -288,7 +286,7 @@ PLX_TEST(a_reply_after_its_service_ended_is_dropped)
 	taken_count = 0;
 	start_two_lcores(on_take);
 	call_it(ECHO, NULL, 0, &outcome);
-	assert_true(pump_until(&taken_count, 1, 3000));
+	PUMP_UNTIL(taken_count >= 1);
 	plx_rpc_service_destroy(service);
 	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	pump_ms(20);
@@ -298,6 +296,90 @@ PLX_TEST(a_reply_after_its_service_ended_is_dropped)
 	pump_ms(50);
 	worker_stop();
 	fixture_stop();
+}
+
+/* Ends, while the other lcore runs handlers. unit_ends tests more, on one lcore. */
+
+static unsigned replies, acts;
+static void (*act)(void);
+
+static void act_in_task(struct plx_task *task, void *arg)
+{
+	acts++;
+	act();
+}
+
+static void call_again(const struct plx_rpc_result *result, void *arg)
+{
+	struct plx_rpc_call call = {.method = ECHO, .done = call_again};
+
+	if (result->status != PLX_RPC_OK)
+		return;
+	if (++replies == 500)
+		act_in_task(NULL, NULL);
+	assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
+}
+
+static void end_service_now(void)
+{
+	destroy_service(&service);
+}
+
+static void drain_and_end_service(void)
+{
+	plx_rpc_service_drain(service);
+	end_service_now();
+}
+
+static void finish_fails(void)
+{
+	assert_fails(plx_rpc_service_finish(service, PLX_NS_PER_S), -EBUSY,
+		     "plx_rpc_service_finish: a callback of lcore 0 makes this call");
+}
+
+PLX_TEST(a_service_may_end_in_a_callback_while_another_lcore_runs_its_handlers)
+{
+	static void (*const endings[])(void) = {end_service_now, drain_and_end_service,
+						finish_fails};
+	struct plx_rpc_call call = {.method = ECHO, .done = call_again};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(endings); i++) {
+		replies = acts = 0;
+		act = endings[i];
+		start_two_lcores(on_counted_echo);
+		for (int j = 0; j < 16; j++)
+			assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
+		PUMP_UNTIL(acts == 1);
+		pump_ms(5);
+		destroy_caller();
+		destroy_service(&service);
+		PUMP_UNTIL(!plx_fabric_open_count());
+		worker_stop();
+		fixture_stop();
+	}
+}
+
+static void end_service_and_reply(void)
+{
+	end_service_now();
+	assert_true(plx_rpc_request_is_gone(kept[0]));
+	reply_to(0, "");
+}
+
+PLX_TEST(a_service_may_be_destroyed_inside_its_plx_rpc_service_finish)
+{
+	struct plx_task task;
+
+	rpc_start("tcp", NULL, NULL);
+	call_it(LATER, NULL, 0, &outcome);
+	is_kept(1);
+	acts = 0;
+	act = end_service_and_reply;
+	plx_task_init(&task, act_in_task, NULL);
+	plx_task_schedule(&task);
+	assert_int_equal(plx_rpc_service_finish(service, 5 * PLX_NS_PER_S), 0);
+	assert_int_equal(acts, 1);
+	rpc_stop();
 }
 
 static void set_up(void)
