@@ -41,7 +41,7 @@ static unsigned long ms_of(const char *text)
 	return strtoul(at + strlen(text), NULL, 10);
 }
 
-SLOW_TEST(a_subscriber_that_blocks_for_a_second_is_logged_once)
+PUBSUB_TEST(a_subscriber_that_blocks_for_a_second_is_logged_once)
 {
 	char begin[PLX_ADDRESS_MAX + 64];
 
@@ -74,7 +74,7 @@ SLOW_TEST(a_subscriber_that_blocks_for_a_second_is_logged_once)
 }
 
 /* For 1.5 s in all, but each time for less than a second. */
-SLOW_TEST(a_subscriber_that_takes_a_little_is_not_logged)
+PUBSUB_TEST(a_subscriber_that_takes_a_little_is_not_logged)
 {
 	uint64_t longest_ms = 0;
 
@@ -100,17 +100,17 @@ SLOW_TEST(a_subscriber_that_takes_a_little_is_not_logged)
 	release_all(&subs[0].kept);
 }
 
-SLOW_TEST(the_end_of_a_connection_ends_the_block)
+PUBSUB_TEST(the_end_of_a_connection_ends_the_block)
 {
 	begin_block(0);
 	TURN_UNTIL(log_count("has blocked") == 1);
-	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
+	cut_subscriber();
 	TURN_UNTIL(went == 1 && available == 1);
 	assert_int_equal(log_count("is disconnected after it had blocked its publisher for "), 1);
 	assert_int_equal(stats().disconnected, 0);
 }
 
-SLOW_TEST(a_subscriber_that_blocks_for_too_long_is_disconnected)
+PUBSUB_TEST(a_subscriber_that_blocks_for_too_long_is_disconnected)
 {
 	begin_block(300 * PLX_NS_PER_MS);
 	TURN_UNTIL(available == 1);
@@ -142,7 +142,7 @@ static void end_it(struct netio_publish_socket *socket)
 	netio_publish_socket_fini(socket);
 }
 
-SLOW_TEST(a_socket_may_end_when_its_blocking_subscriber_is_disconnected)
+PUBSUB_TEST(a_socket_may_end_when_its_blocking_subscriber_is_disconnected)
 {
 	begin_block(10 * PLX_NS_PER_MS);
 	publisher.cb_buffers_available = end_it;
@@ -151,7 +151,7 @@ SLOW_TEST(a_socket_may_end_when_its_blocking_subscriber_is_disconnected)
 	TURN_UNTIL(subs[0].lost == 1 && subs[1].lost == 1);
 }
 
-SLOW_TEST(a_later_block_is_logged_too)
+PUBSUB_TEST(a_later_block_is_logged_too)
 {
 	begin_block(3600 * PLX_NS_PER_S);
 	TURN_UNTIL(log_count("has blocked") == 1);

@@ -140,21 +140,6 @@ TEST(only_the_thread_of_a_loop_may_run_it)
 	assert_int_equal(log_count("netio_run: the event loop is lcore 0's"), 1);
 }
 
-static void run_and_end_inside(void *arg)
-{
-	assert_int_equal(netio_run(&ctx.evloop), -EBUSY);
-	assert_int_equal(netio_fini(&ctx), -EBUSY);
-	terminate(NULL);
-}
-
-TEST(callbacks_may_neither_run_nor_end_their_loop)
-{
-	assert_int_equal(netio_post(&ctx.evloop, run_and_end_inside, NULL), 0);
-	run();
-	assert_int_equal(log_count("netio_run: inside a callback"), 1);
-	assert_int_equal(log_count("netio_fini: inside a callback"), 1);
-}
-
 TEST(an_uninitialized_loop_is_refused)
 {
 	struct netio_eventloop none = {0};

@@ -75,20 +75,6 @@ TEST(the_watched_events_may_be_changed)
 	assert_int_equal(seen, EPOLLOUT);
 }
 
-static void end_it(int from, uint32_t events, void *data)
-{
-	calls++;
-	netio_fd_fini(&watch);
-	netio_post(&ctx.evloop, terminate, NULL);
-}
-
-TEST(a_watch_may_end_in_its_callback)
-{
-	begin(EPOLLOUT); /* always there */
-	watch.cb = end_it;
-	run_expecting(1);
-}
-
 static struct netio_fd other;
 
 /* Both are due: the first one to be called takes the events of both. */

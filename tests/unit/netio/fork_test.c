@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A forked child: every call of the EAL, lcores, links, services and NetIO is refused with a text
  * that names the fork, and the parent is unaffected. */
+#include "in_child.h"
 #include "netio.h"
 #include "plx_eal.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
-#include "plx_test.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define WORKER  5
-#define WAIT_NS (30 * PLX_NS_PER_S)
+#define WORKER 5
 
 static struct plx_link *client, *server;
 static struct plx_listener *listener;
@@ -39,14 +35,6 @@ static bool client_closed;
 			fprintf(stderr, #call " gave %d, %s\n", got_, plx_error()); \
 			_exit(1);                                                   \
 		}                                                                   \
-	} while (0)
-
-#define CHECK(condition)                                        \
-	do {                                                    \
-		if (!(condition)) {                             \
-			fprintf(stderr, #condition " fails\n"); \
-			_exit(1);                               \
-		}                                               \
 	} while (0)
 
 /* The parent ------------------------------------------------------------------------------- */
@@ -93,23 +81,15 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-static bool turn_until(const unsigned *count, unsigned wanted)
-{
-	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
-
-	while (*count < wanted && plx_now_ns() < limit_ns)
-		plx_loop_turn();
-	return *count >= wanted;
-}
+#define TURN_UNTIL(condition) wait_doing(condition, plx_loop_turn())
 
 static void call_method(void)
 {
 	struct plx_rpc_call call = {.method = 1, .done = on_reply};
 	unsigned before = replies;
-	int rc = plx_rpc_call_start(caller, &call, "x", 1, NULL);
 
-	assert_works(rc);
-	assert_true(turn_until(&replies, before + 1));
+	assert_works(plx_rpc_call_start(caller, &call, "x", 1, NULL));
+	TURN_UNTIL(replies > before);
 }
 
 static void send_message(void)
@@ -117,9 +97,9 @@ static void send_message(void)
 	unsigned before = messages;
 
 	assert_int_equal(plx_link_send(client, "x", 1), 0);
-	assert_true(turn_until(&messages, before + 1));
+	TURN_UNTIL(messages == before + 1);
 	assert_int_equal(plx_link_send(server, "x", 1), 0);
-	assert_true(turn_until(&messages, before + 2));
+	TURN_UNTIL(messages == before + 2);
 }
 
 static void assert_all_works(void)
@@ -129,10 +109,10 @@ static void assert_all_works(void)
 	send_message();
 	call_method();
 	plx_signal_fire(&wake);
-	assert_true(turn_until(&fires, fired + 1));
+	TURN_UNTIL(fires > fired);
 	assert_int_equal(netio_buffered_send(&buffered, "x", 1), NETIO_STATUS_OK);
 	assert_int_equal(netio_buffered_flush(&buffered), NETIO_STATUS_OK);
-	assert_true(turn_until(&received, got + 1));
+	TURN_UNTIL(received > got);
 	assert_int_equal(plx_fd_modify(watch, EPOLLIN), 0);
 	assert_int_equal(plx_lcore_state(WORKER), PLX_LCORE_RUNNING);
 	assert_false(plx_stopping());
@@ -143,28 +123,23 @@ static void open_link(void)
 {
 	struct plx_listen_attr listen_attr = {.link.events = &events};
 	struct plx_link_attr attr = {.events = &events};
-	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
 
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen_attr, &listener), 0);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client), 0);
-	while ((!server || !plx_link_is_open(client)) && plx_now_ns() < limit_ns)
-		plx_loop_turn();
-	assert_non_null(server);
+	TURN_UNTIL(server && plx_link_is_open(client));
 }
 
 static void open_service(void)
 {
 	const struct plx_rpc_method method = {.id = 1, .name = "echo", .handler = handle};
 	const char *addresses[2] = {NULL, NULL};
-	uint64_t limit_ns = plx_now_ns() + WAIT_NS;
 
 	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
 	assert_int_equal(plx_rpc_service_add(service, &method), 0);
 	assert_int_equal(plx_rpc_service_listen(service, "127.0.0.1:0", NULL), 0);
 	addresses[0] = plx_rpc_service_address(service, 0);
 	assert_int_equal(plx_rpc_client_create(addresses, NULL, &caller), 0);
-	while (!plx_rpc_client_is_up(caller) && plx_now_ns() < limit_ns)
-		plx_loop_turn();
+	TURN_UNTIL(plx_rpc_client_is_up(caller));
 }
 
 PLX_COUNTS(on_established, established, struct netio_buffered_send_socket *socket)
@@ -181,7 +156,7 @@ static void open_sockets(void)
 	buffered.cb_connection_established = on_established;
 	assert_works(
 		netio_buffered_connect(&buffered, "127.0.0.1", netio_listen_socket_port(&inbox)));
-	assert_true(turn_until(&established, 1));
+	TURN_UNTIL(established == 1);
 }
 
 static int set_up_over(const char *provider)
@@ -249,9 +224,9 @@ static void use_lcores(void)
 	REFUSED(plx_signal_init(&wake, WORKER, on_fire, NULL));
 	REFUSED(plx_idle_set(0, &(struct plx_idle_conf){0}));
 	REFUSED(plx_lcore_stats_read(WORKER, &(struct plx_lcore_stats){0}));
-	CHECK(plx_lcore_count() == 0);
-	CHECK(plx_lcore_id() == PLX_LCORE_NONE);
-	CHECK(plx_lcores_fini(UINT64_MAX) == 0);
+	check(plx_lcore_count() == 0);
+	check(plx_lcore_id() == PLX_LCORE_NONE);
+	check(plx_lcores_fini(UINT64_MAX) == 0);
 	plx_signal_fire(&wake);
 	plx_fd_remove(watch);
 	plx_stop();
@@ -270,7 +245,7 @@ static void use_links(void)
 	REFUSED(plx_link_listen("127.0.0.1:0", &listen_attr, &other));
 	REFUSED(plx_link_connect(plx_listener_address(listener), &attr, &link));
 	REFUSED(plx_fabric_drain(1));
-	CHECK(!plx_link_is_open(client));
+	check(!plx_link_is_open(client));
 	plx_link_abort(client);
 	plx_listener_close(listener);
 	plx_fabric_fini();
@@ -307,27 +282,27 @@ static void use_netio(void)
 	REFUSED(netio_listen(&unused, "127.0.0.1", 0));
 	REFUSED(netio_init(&other));
 	netio_terminate(&netio.evloop);
-	CHECK(netio_fini(&netio) == 0);
+	check(netio_fini(&netio) == 0);
 }
 
 static void use_everything(void)
 {
 	struct plx_eal_conf conf = {0};
 
-	CHECK(plx_is_forked());
+	check(plx_is_forked());
 	REFUSED(plx_eal_init(&conf));
 	use_lcores();
 	use_links();
 	use_services();
 	use_netio();
-	CHECK(plx_eal_fini() == 0);
+	check(plx_eal_fini() == 0);
 	REFUSED(plx_eal_init(&conf));
 }
 
 static void only_end(void)
 {
-	CHECK(plx_eal_fini() == 0);
-	CHECK(plx_eal_fini() == 0);
+	check(plx_eal_fini() == 0);
+	check(plx_eal_fini() == 0);
 }
 
 static void end_silently(void)
@@ -343,7 +318,7 @@ static void fork_again(void)
 		REFUSED(plx_loop_turn());
 		_exit(0);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	check(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 static int signal_to_raise;
@@ -353,22 +328,6 @@ static void die_by_signal(void)
 	raise(signal_to_raise);
 }
 
-static int in_child(void (*fn)(void))
-{
-	int status = -1;
-
-	fflush(NULL);
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		alarm(60); /* a hanging child ends by SIGALRM, which no test expects */
-		fn();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
 /* Tests ------------------------------------------------------------------------------------ */
 
 #define TEST(name)     PLX_TEST_WITH(name, set_up, tear_down)
@@ -376,7 +335,7 @@ static int in_child(void (*fn)(void))
 
 TEST(every_call_is_refused_in_the_child)
 {
-	assert_int_equal(in_child(use_everything), 0);
+	assert_passes(use_everything);
 	assert_all_works();
 	assert_false(client_closed);
 }
@@ -384,9 +343,9 @@ OVER_TCP(every_call_is_refused_in_the_child)
 
 TEST(fini_in_the_child_leaves_the_parent_alone)
 {
-	assert_int_equal(in_child(only_end), 0);
-	assert_int_equal(in_child(end_silently), 0);
-	assert_int_equal(in_child(fork_again), 0);
+	assert_passes(only_end);
+	assert_passes(end_silently);
+	assert_passes(fork_again);
 	assert_all_works();
 	assert_false(client_closed);
 }
@@ -404,9 +363,7 @@ TEST(the_child_restores_the_signals_of_the_program)
 		sigaction(caught[i], NULL, &now);
 		assert_true(now.sa_handler != SIG_DFL);
 		signal_to_raise = caught[i];
-		int status = in_child(die_by_signal);
-		assert_true(WIFSIGNALED(status));
-		assert_int_equal(WTERMSIG(status), caught[i]);
+		assert_dies(die_by_signal, caught[i]);
 	}
 	assert_all_works();
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++)
@@ -471,8 +428,8 @@ TEST(a_child_that_returns_from_a_callback_leaves_the_loop)
 	assert_int_equal(plx_timer_start(&once, 1), 0);
 	rc = plx_loop_run();
 	if (forked_by_timer == 0) {
-		CHECK(rc == -EPERM && strstr(plx_error(), "forked"));
-		CHECK(polls == 0);
+		check(rc == -EPERM && strstr(plx_error(), "forked"));
+		check(polls == 0);
 		_exit(0);
 	}
 	assert_int_equal(rc, 0);
@@ -505,9 +462,9 @@ static void init_in_child(void)
 
 PLX_TEST(forks_before_init_and_after_fini_do_not_restrict_the_child)
 {
-	assert_int_equal(in_child(init_in_child), 0);
+	assert_passes(init_in_child);
 	assert_int_equal(eal_up_and_down(), 0);
-	assert_int_equal(in_child(init_in_child), 0);
+	assert_passes(init_in_child);
 }
 
 TEST(a_child_that_execs_is_not_affected)

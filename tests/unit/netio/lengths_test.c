@@ -71,9 +71,9 @@ LENGTHS_TEST(longer_messages_arrive_by_reference)
 
 		refer(api, MIB(3));
 		expect_references(api->copies, MIB(3));
-		refer(api, MIB(40));
-		refer(api, MIB(40)); /* the link is busy */
-		expect_references(2 * api->copies, MIB(40));
+		refer(api, MIB(33));
+		refer(api, MIB(33)); /* the link is busy */
+		expect_references(2 * api->copies, MIB(33));
 	}
 	expect_no_loss();
 }

@@ -46,7 +46,7 @@ static void publish_some(unsigned count)
 	}
 }
 
-SLOW_TEST(a_lost_connection_is_one_gap_with_its_number)
+PUBSUB_TEST(a_lost_connection_is_one_gap_with_its_number)
 {
 	begin();
 	publish_some(3);
@@ -65,7 +65,7 @@ SLOW_TEST(a_lost_connection_is_one_gap_with_its_number)
 	assert_int_equal(stats().absent, 0);
 }
 
-SLOW_TEST(what_was_under_way_is_in_the_gap)
+PUBSUB_TEST(what_was_under_way_is_in_the_gap)
 {
 	begin();
 	subs[0].kept.more = 64;
@@ -78,7 +78,7 @@ SLOW_TEST(what_was_under_way_is_in_the_gap)
 	assert_true(missed(&subs[0]) > 1);
 }
 
-SLOW_TEST(a_gap_of_nothing_is_not_reported)
+PUBSUB_TEST(a_gap_of_nothing_is_not_reported)
 {
 	begin();
 	publish_some(3);
@@ -91,7 +91,7 @@ SLOW_TEST(a_gap_of_nothing_is_not_reported)
 }
 
 /* What the policy `disconnect` loses cannot be reported before the connection ends. */
-SLOW_TEST(a_subscriber_that_was_too_slow_learns_what_it_missed)
+PUBSUB_TEST(a_subscriber_that_was_too_slow_learns_what_it_missed)
 {
 	publish_with(SMALL_PAGES);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024,
@@ -134,7 +134,7 @@ static void expect_unknown(void)
 	subs[0].socket.cb_gap = on_unknown;
 }
 
-SLOW_TEST(after_a_restart_one_gap_is_unknown)
+PUBSUB_TEST(after_a_restart_one_gap_is_unknown)
 {
 	unsigned at;
 	uint64_t incarnation;
@@ -169,7 +169,7 @@ SLOW_TEST(after_a_restart_one_gap_is_unknown)
 	assert_int_equal(subs[0].gaps, 0);
 }
 
-SLOW_TEST(a_subscriber_that_was_away_too_long_has_an_unknown_gap)
+PUBSUB_TEST(a_subscriber_that_was_away_too_long_has_an_unknown_gap)
 {
 	begin();
 	expect_unknown();
@@ -195,7 +195,7 @@ SLOW_TEST(a_subscriber_that_was_away_too_long_has_an_unknown_gap)
 	assert_int_equal(missed(&subs[0]), 4);
 }
 
-SLOW_TEST(nothing_is_promised_to_another_subscriber)
+PUBSUB_TEST(nothing_is_promised_to_another_subscriber)
 {
 	begin();
 	expect_unknown();
@@ -215,7 +215,7 @@ SLOW_TEST(nothing_is_promised_to_another_subscriber)
 	assert_int_equal(stats().subscriptions, 1);
 }
 
-SLOW_TEST(who_unsubscribes_or_closes_leaves_nothing)
+PUBSUB_TEST(who_unsubscribes_or_closes_leaves_nothing)
 {
 	begin();
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
@@ -227,7 +227,7 @@ SLOW_TEST(who_unsubscribes_or_closes_leaves_nothing)
 	assert_int_equal(stats().absent, 0);
 }
 
-SLOW_TEST(absent_subscribers_make_room_for_others)
+PUBSUB_TEST(absent_subscribers_make_room_for_others)
 {
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
 	sub_up(&subs[0], &soon);
@@ -242,9 +242,8 @@ SLOW_TEST(absent_subscribers_make_room_for_others)
 }
 
 /* A connection whose end this side has not noticed yet. */
-SLOW_TEST(a_subscriber_may_be_back_before_its_connection_has_ended)
+PUBSUB_TEST(a_subscriber_may_be_back_before_its_connection_has_ended)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
 	struct wire_greeting again = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 
 	publish_with(SMALL_PAGES);
@@ -255,15 +254,14 @@ SLOW_TEST(a_subscriber_may_be_back_before_its_connection_has_ended)
 	again.number = 0;
 	publish_some(3);
 	FLUSH_UNTIL(subs[0].messages == 3);
-	raw_connect(port(), &attr, &again);
+	raw_connect(port(), &again);
 	TURN_UNTIL(raw_messages == 1); /* the gap */
 	assert_int_equal(stats().lost_told, 3);
 	TURN_UNTIL(unsubscribed == 1 && subs[0].closed == 1);
 }
 
-SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
+PUBSUB_TEST(who_claims_more_than_there_was_is_not_believed)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
 	struct wire_greeting liar = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 
 	begin();
@@ -274,7 +272,7 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 	liar.number = WIRE_GAP_COUNT_MAX;
 	cut_and_wait(&subs[0]);
 	netio_subscribe_socket_fini(&subs[0].socket);
-	raw_connect(port(), &attr, &liar);
+	raw_connect(port(), &liar);
 	TURN_UNTIL(raw && came == 2);
 	assert_int_equal(stats().lost_told, 0);
 	assert_int_equal(stats().absent, 0);
@@ -283,24 +281,22 @@ SLOW_TEST(who_claims_more_than_there_was_is_not_believed)
 }
 
 /* A gap could not hold their number. */
-SLOW_TEST(who_claims_more_than_a_gap_holds_is_refused)
+PUBSUB_TEST(who_claims_more_than_a_gap_holds_is_refused)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
 	struct wire_greeting liar = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 
 	publish_with(SMALL_PAGES);
 	liar.id = liar.incarnation = 1;
 	liar.number = WIRE_GAP_COUNT_MAX + 1;
-	raw_connect(port(), &attr, &liar);
+	raw_connect(port(), &liar);
 	TURN_UNTIL(raw_closed == 1);
 	assert_non_null(strstr(raw_why, "the number of messages is out of range"));
 	assert_int_equal(came, 0);
 }
 
 /* Otherwise one host makes the publisher forget all others, and takes its time. */
-SLOW_TEST(a_host_that_comes_and_goes_pushes_out_its_own_only)
+PUBSUB_TEST(a_host_that_comes_and_goes_pushes_out_its_own_only)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
 	struct wire_greeting guest = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 	struct wire_request request = {
 		.id = 1, .kind = WIRE_SUBSCRIBE_RANGE, .what = {.tag = 1, .last = 1}};
@@ -310,7 +306,7 @@ SLOW_TEST(a_host_that_comes_and_goes_pushes_out_its_own_only)
 	wire_list_write(list, WIRE_REQUEST);
 	wire_request_write(list + WIRE_LIST_BYTES, &request);
 	for (guest.id = 1; guest.id <= NETIO_ABSENT_PER_HOST_MAX + 9; guest.id++) {
-		raw_connect(port(), &attr, &guest);
+		raw_connect(port(), &guest);
 		TURN_UNTIL(raw);
 		assert_int_equal(plx_link_send(raw, list, sizeof(list)), 0);
 		TURN_UNTIL(raw_messages == 1);
@@ -321,7 +317,7 @@ SLOW_TEST(a_host_that_comes_and_goes_pushes_out_its_own_only)
 }
 
 /* Its last list of requests is full. */
-SLOW_TEST(one_with_a_hundred_subscriptions_is_back_at_once)
+PUBSUB_TEST(one_with_a_hundred_subscriptions_is_back_at_once)
 {
 	publish_with(SMALL_PAGES);
 	sub_up(&subs[0], &soon);
@@ -362,8 +358,9 @@ static void cut_one(void)
 		plx_link_abort(any->link);
 }
 
-static void all_lost_is_told(unsigned rounds)
+PUBSUB_TEST(what_is_received_and_reported_is_what_was_published)
 {
+	enum { ROUNDS = 500 };
 	static const enum netio_policy policies[SUBS] = {NETIO_POLICY_BLOCK, NETIO_POLICY_DROP_OLD,
 							 NETIO_POLICY_DROP_NEW,
 							 NETIO_POLICY_DISCONNECT};
@@ -374,7 +371,7 @@ static void all_lost_is_told(unsigned rounds)
 		SUBSCRIBE(i, .tag = 1, .policy = policies[i],
 			  .delivery = i == 1 ? NETIO_DELIVERY_AT_ONCE : NETIO_DELIVERY_BUFFERED);
 	}
-	for (unsigned round = 0; round < rounds; round++) {
+	for (unsigned round = 0; round < ROUNDS; round++) {
 		publish_to_all(dice_roll(&dice, 20));
 		cut_one();
 		for (unsigned turns = dice_roll(&dice, 400); turns; turns--)
@@ -386,15 +383,8 @@ static void all_lost_is_told(unsigned rounds)
 	}
 	for (unsigned i = 0; i < SUBS; i++)
 		FLUSH_UNTIL(has_all(&subs[i]));
-	assert_true(stats().lost_told > rounds);
+	assert_true(stats().lost_told > ROUNDS);
 	TURN_UNTIL(stats().absent == 0); /* the last cut may have lost nothing */
-	print_message("%llu messages, %llu told as lost\n", (unsigned long long)number,
-		      (unsigned long long)stats().lost_told);
-}
-
-SLOW_TEST(what_is_received_and_reported_is_what_was_published)
-{
-	all_lost_is_told(500);
 }
 
 /* The same with publishers and subscribers that are killed. */
@@ -486,7 +476,7 @@ static void kill_publisher(void)
 	TURN_UNTIL(netio_publish_listen(&publisher, test_host(), at) == 0); /* somebody has it */
 }
 
-SLOW_TEST(a_killed_publisher_is_one_unknown_gap)
+PUBSUB_TEST(a_killed_publisher_is_one_unknown_gap)
 {
 	publish_with(SMALL_PAGES);
 	for (unsigned i = 0; i < SUBS; i++)

@@ -25,13 +25,13 @@ static void expect_log(enum plx_log_level level, const char *why)
 /* As if it had missed nothing for that long. */
 static void rest(uint64_t ns)
 {
-	struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
+	struct subscriber *its = newest_subscriber();
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(its->missed_ns); i++)
 		its->missed_ns[i] -= its->missed_ns[i] ? ns : 0;
 }
 
-SLOW_TEST(a_subscriber_that_begins_to_miss_messages_is_logged_once)
+PUBSUB_TEST(a_subscriber_that_begins_to_miss_messages_is_logged_once)
 {
 	begin_with(NETIO_POLICY_DROP_OLD, PLX_LOG_NOTICE);
 	publish_all(1, 400, 4);
@@ -47,7 +47,7 @@ SLOW_TEST(a_subscriber_that_begins_to_miss_messages_is_logged_once)
 	catch_up(&subs[0]);
 }
 
-SLOW_TEST(a_subscriber_that_is_disconnected_by_its_policy_is_logged)
+PUBSUB_TEST(a_subscriber_that_is_disconnected_by_its_policy_is_logged)
 {
 	begin_with(NETIO_POLICY_DISCONNECT, PLX_LOG_NOTICE);
 	while (stats().disconnected == 0)
@@ -57,7 +57,7 @@ SLOW_TEST(a_subscriber_that_is_disconnected_by_its_policy_is_logged)
 	TURN_UNTIL(went == 1);
 }
 
-SLOW_TEST(conflated_messages_are_logged_at_level_info_only)
+PUBSUB_TEST(conflated_messages_are_logged_at_level_info_only)
 {
 	begin_with(NETIO_POLICY_CONFLATE, PLX_LOG_NOTICE);
 	publish_all(1, 400, 200);
@@ -74,7 +74,7 @@ SLOW_TEST(conflated_messages_are_logged_at_level_info_only)
 }
 
 /* It is named later, while it still misses messages. */
-SLOW_TEST(a_line_that_is_suppressed_is_logged_later)
+PUBSUB_TEST(a_line_that_is_suppressed_is_logged_later)
 {
 	struct plx_log_limit *limit;
 
@@ -99,14 +99,14 @@ static void note_end_of(struct netio_subscriber *who, enum plx_link_reason reaso
 	netio_subscriber_stats_read(who, &at_end);
 }
 
-SLOW_TEST(what_is_lost_with_a_connection_is_counted_for_its_subscriber)
+PUBSUB_TEST(what_is_lost_with_a_connection_is_counted_for_its_subscriber)
 {
 	begin_slow(NETIO_POLICY_BLOCK);
 	publisher.cb_connection_closed = note_end_of;
 	publish_until_again(400);
 	netio_subscriber_stats_read(subscriber, &at_end);
 	assert_int_equal(at_end.lost, 0);
-	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
+	cut_subscriber();
 	TURN_UNTIL(went == 1);
 	assert_in_range(at_end.lost, 1, number);
 	assert_int_equal(at_end.lost, stats().lost);

@@ -50,6 +50,12 @@ static inline void publish_with(const struct netio_publish_attr *attr)
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), 0);
 }
 
+static inline void publish_to_one(const struct netio_publish_attr *attr)
+{
+	publish_with(attr);
+	SUBSCRIBE(0, .tag = 1);
+}
+
 static inline int pubsub_down(void **state)
 {
 	unsigned wrong = subs_down();
@@ -138,6 +144,6 @@ static inline void end_case(void)
 	turn_ms(5);
 }
 
-#define SLOW_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
+#define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
 #endif

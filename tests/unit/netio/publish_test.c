@@ -2,14 +2,6 @@
 /* Publishing copies, in pages and at once. */
 #include "publish_fixture.h"
 
-#define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
-
-static void publish_to_one(const struct netio_publish_attr *attr)
-{
-	publish_with(attr);
-	SUBSCRIBE(0, .tag = 1);
-}
-
 static void publish_many(unsigned count, netio_tag_t tag, size_t len)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -256,6 +248,8 @@ PUBSUB_TEST(a_retry_goes_to_subscribers_that_missed_it)
 
 PUBSUB_TEST(a_message_that_is_not_retried_is_abandoned)
 {
+	struct netio_subscribe_stats counted;
+
 	publish_one_to_slow(2);
 	fill_up();
 	number++;
@@ -269,6 +263,10 @@ PUBSUB_TEST(a_message_that_is_not_retried_is_abandoned)
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[0].messages == number - 2);
 	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 2);
+	netio_subscribe_stats_read(&subs[0].socket, &counted);
+	assert_int_equal(counted.messages, subs[0].messages);
+	assert_int_equal(counted.gaps, subs[0].gaps);
+	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 2);
 }
 
 PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
@@ -282,24 +280,6 @@ PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
 	assert_int_equal(available, 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[1].messages == number);
-}
-
-PUBSUB_TEST(a_message_too_big_for_one_subscriber_reaches_the_others)
-{
-	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 4});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.message_max_bytes = 1000});
-	SUBSCRIBE(0, .tag = 1);
-	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_TOO_BIG);
-	SUBSCRIBE(1, .tag = 1);
-	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_OK);
-	assert_int_equal(stats().too_big, 2);
-	assert_int_equal(publish(1, 17000, 0), NETIO_STATUS_TOO_BIG);
-	number++;
-	FLUSH_UNTIL(subs[1].messages == 1);
-	assert_int_equal(subs[0].messages, 0);
-	assert_int_equal(publish(1, 15000, 0), NETIO_STATUS_OK); /* in pieces */
-	FLUSH_UNTIL(subs[1].messages == 2);
-	assert_int_equal(subs[1].missed[NETIO_GAP_TOO_BIG], 1);
 }
 
 /* A full page is sent automatically, and no new one is started. */
@@ -347,7 +327,7 @@ PUBSUB_TEST(the_only_subscriber_may_disconnect)
 {
 	publish_one_to_slow(2);
 	fill_up();
-	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
+	cut_subscriber();
 	TURN_UNTIL(went == 1);
 	uint64_t lost = stats().lost;
 	assert_true(lost >= 2); /* in pages, and the refused one */
@@ -516,179 +496,6 @@ PUBSUB_TEST(a_drained_loop_may_be_reused)
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), first, 1), 0);
 	TURN_UNTIL(subs[0].resumed == 1);
 	netio_listen_socket_fini(&heard.socket);
-}
-
-/* A subscriber that takes nothing. */
-PUBSUB_TEST(draining_times_out)
-{
-	publish_to_slow(4, 4);
-	SUBSCRIBE(0, .tag = 1);
-	fill_up();
-	uint64_t begin_ns = plx_now_ns();
-	assert_int_equal(netio_drain(&ctx.evloop, 100 * PLX_NS_PER_MS), -ETIMEDOUT);
-	assert_true(plx_now_ns() - begin_ns >= 100 * PLX_NS_PER_MS);
-	assert_int_equal(netio_drain(&ctx.evloop, 20 * PLX_NS_PER_S), -ETIMEDOUT); /* after 5 s */
-	assert_true(stats().lost > 0);
-	assert_int_equal(went, 1);
-	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* that was reported */
-}
-
-static struct netio_publish_socket *ended;
-
-static void end_it(struct netio_subscriber *who, const struct netio_subscription *what)
-{
-	netio_publish_socket_fini(ended);
-}
-
-PUBSUB_TEST(a_socket_may_end_in_its_callbacks)
-{
-	publish_with(NULL);
-	ended = &publisher;
-	publisher.cb_subscribed = end_it;
-	sub_up(&subs[0], NULL);
-	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 1), 0);
-	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 2), 0);
-	TURN_UNTIL(subs[0].closed == 1);
-	subs_down();
-
-	publish_with(NULL);
-	publisher.cb_unsubscribed = end_it;
-	SUBSCRIBE(0, .tag = 1);
-	SUBSCRIBE(0, .tag = 2);
-	netio_subscribe_socket_fini(&subs[0].socket);
-	TURN_UNTIL(!publisher.core);
-}
-
-PUBSUB_TEST(bad_arguments_are_refused_with_the_reason)
-{
-	struct netio_publish_attr attr = {.page_count = 1};
-
-	assert_fails(netio_publish_socket_init(&ctx.evloop, &publisher, &attr), -EINVAL,
-		     "page_count 1: give 2 to");
-	assert_int_equal(publish(1, 8, 0), -EINVAL);
-	publish_with(NULL);
-	assert_fails(publish(1, 8, 4), -EINVAL, "give 0 or NETIO_REENTRY");
-	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);
-}
-
-PUBSUB_TEST(too_many_subscriptions_are_refused)
-{
-	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 2});
-	SUBSCRIBE(0, .tag = 2);
-	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
-	TURN_UNTIL(subs[0].not_taken == 1);
-	assert_int_equal(subs[0].what.tag, 3);
-	assert_non_null(strstr(subs[0].why, "takes no more subscriptions"));
-	assert_int_equal(subs[0].unsubscribed, 0);
-	assert_true(stats().refused >= 1);
-
-	/* It is tried again, and there is room now. */
-	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
-	TURN_UNTIL(subs[0].unsubscribed == 1 && subs[0].subscribed == 3);
-	assert_int_equal(subs[0].what.tag, 3);
-	assert_int_equal(stats().subscriptions, 2);
-	assert_int_equal(publish(3, 8, 0), 0);
-	FLUSH_UNTIL(subs[0].messages == 1);
-}
-
-static void begin_refused(void)
-{
-	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 1});
-	sub_up(&subs[1],
-	       &(struct netio_subscribe_attr){.connect = {.reconnect_min_ns = PLX_NS_PER_MS,
-							  .reconnect_max_ns = PLX_NS_PER_MS}});
-	REQUEST(1, .tag = 3);
-}
-
-PUBSUB_TEST(a_refused_subscription_may_end_while_it_waits)
-{
-	begin_refused();
-	TURN_UNTIL(subs[1].not_taken == 3);
-	assert_fails(netio_subscribe(&subs[1].socket, test_host(), port(), 3), -EEXIST,
-		     "subscribed to");
-	assert_int_equal(netio_unsubscribe(&subs[1].socket, test_host(), port(), 3), 0);
-	TURN_UNTIL(subs[1].unsubscribed == 1 && subs[1].closed == 1);
-	assert_int_equal(subs[1].subscribed, 0);
-}
-
-PUBSUB_TEST(a_refused_subscription_outlives_its_connection)
-{
-	unsigned at;
-
-	begin_refused();
-	TURN_UNTIL(subs[1].not_taken == 1);
-	at = port();
-	netio_subscribe_socket_fini(&subs[0].socket);
-	netio_publish_socket_fini(&publisher);
-	TURN_UNTIL(subs[1].closed == 1);
-	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, NULL), 0);
-	assert_int_equal(netio_publish_listen(&publisher, test_host(), at), 0);
-	TURN_UNTIL(subs[1].subscribed == 1);
-	assert_int_equal(subs[1].lost + subs[1].resumed, 0);
-}
-
-/* They are not all requested at once. */
-PUBSUB_TEST(many_refused_subscriptions_find_room)
-{
-	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 250});
-	for (netio_tag_t tag = 2; tag <= 240; tag++)
-		REQUEST(0, .tag = tag);
-	TURN_UNTIL(subs[0].subscribed == 240);
-	sub_up(&subs[1], NULL);
-	for (netio_tag_t tag = 1; tag <= 240; tag++)
-		REQUEST(1, .tag = tag);
-	TURN_UNTIL(subs[1].subscribed == 10 && subs[1].not_taken >= 230);
-	netio_subscribe_socket_fini(&subs[0].socket);
-	TURN_UNTIL(subs[1].subscribed == 240);
-	assert_int_equal(stats().subscriptions, 240);
-}
-
-PUBSUB_TEST(without_reconnecting_a_refusal_ends_the_subscription)
-{
-	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 1});
-	sub_up(&subs[1], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
-	REQUEST(1, .tag = 3);
-	TURN_UNTIL(subs[1].unsubscribed == 1 && subs[1].closed == 1);
-	assert_int_equal(subs[1].not_taken, 1);
-}
-
-/* Programs without callbacks see the reason in the logs of both sides. */
-PUBSUB_TEST(refusals_are_logged_once_on_both_sides)
-{
-	begin_refused();
-	subs[1].socket.cb_subscription_refused = NULL;
-	TURN_UNTIL(stats().refused == 4);
-	assert_int_equal(log_count("refuses a subscription: the publisher takes no more "
-				   "subscriptions; trying again"),
-			 1);
-	assert_int_equal(log_count("is refused a subscription: it has 0, of 131072 "
-				   "(subscriber_subscriptions_max), and all have 1, of 1 "
-				   "(subscriptions_max)"),
-			 1);
-}
-
-PUBSUB_TEST(a_range_counts_as_its_number_of_blocks)
-{
-	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
-						  .subscriber_subscriptions_max = 130,
-						  .subscribers_max = 2});
-	SUBSCRIBE(0, .tag = 1, .last = UINT64_MAX - 1);
-	for (netio_tag_t tag = 1; tag <= 4; tag++)
-		SUBSCRIBE(0, .tag = tag);
-	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 5), 0);
-	TURN_UNTIL(subs[0].not_taken == 1);
-	SUBSCRIBE(1, .tag = 1, .last = UINT64_MAX);
-	REQUEST(1, .tag = 3, .last = UINT64_MAX - 3);
-	TURN_UNTIL(subs[1].not_taken == 1);
-	assert_int_equal(stats().subscriptions, 6);
-	assert_true(stats().refused >= 2);
-	/* And their number is limited. */
-	sub_up(&subs[2], NULL);
-	assert_int_equal(netio_subscribe(&subs[2].socket, test_host(), port(), 5), 0);
-	TURN_UNTIL(subs[2].refused > 0);
-	/* A leaving subscriber frees its slot. */
-	netio_subscribe_socket_fini(&subs[0].socket);
-	TURN_UNTIL(subs[2].subscribed == 1);
 }
 
 PLX_TEST_MAIN()

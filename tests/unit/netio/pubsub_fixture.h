@@ -174,6 +174,17 @@ static inline void on_established(struct netio_subscriber *who)
 	came++;
 }
 
+static inline struct subscriber *newest_subscriber(void)
+{
+	return plx_container_of(subscriber, struct subscriber, pub);
+}
+
+/* As if its process or the network failed. */
+static inline void cut_subscriber(void)
+{
+	plx_link_abort(newest_subscriber()->accepted.session.link);
+}
+
 PLX_COUNTS(on_closed, went, struct netio_subscriber *who, enum plx_link_reason reason,
 	   const char *why)
 

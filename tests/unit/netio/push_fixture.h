@@ -5,7 +5,6 @@
 
 #include "socket_fixture.h"
 
-#include "listener.h"
 #include "push.h"
 
 #define PULLS 4
@@ -26,13 +25,6 @@ static inline void pull_listen(struct heard *pull, const struct netio_listen_att
 {
 	pull->by_tag = true;
 	listen_again(pull, attr);
-}
-
-/* Its process dies, as the push socket sees it. */
-static inline void pull_die(struct heard *pull)
-{
-	assert_non_null(pull->from);
-	plx_link_abort(receiver_of(pull->from)->accepted.session.link);
 }
 
 static inline unsigned number_of(const struct netio_push_receiver *receiver)
@@ -141,6 +133,16 @@ static inline int push_some(unsigned count, size_t len)
 		next++;
 	}
 	return NETIO_STATUS_OK;
+}
+
+/* Mark the messages of all receivers, and forget them. */
+static inline void note_seen(bool *seen)
+{
+	for (unsigned i = 0; i < PULLS; i++) {
+		for (unsigned j = 0; j < pulls[i].messages; j++)
+			seen[pulls[i].numbers[j]] = true;
+		pulls[i].messages = 0;
+	}
 }
 
 PLX_READS(struct netio_push_stats, push_stats, (void), netio_push_stats_read(&pusher, &it))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of a push socket: receivers that connect and leave, and its end, at any point. */
+#include "dice.h"
 #include "push_fixture.h"
 
 PUSH_TEST(bad_attributes_are_refused)
 {
 	const struct netio_push_attr no_promise = {.promise = NETIO_PUSH_AT_MOST_ONCE + 1};
-	const struct netio_push_attr too_short = {.connect.message_max_bytes = 1};
 	struct netio_push_socket unset = {0};
 	char longest[PLX_ADDRESS_MAX + 1];
 
@@ -16,7 +16,6 @@ PUSH_TEST(bad_attributes_are_refused)
 	assert_int_equal(netio_push_socket_init(NULL, &pusher, NULL), -EINVAL);
 	assert_fails(netio_push_socket_init(&ctx.evloop, &pusher, &no_promise), -EINVAL,
 		     "promise 2");
-	assert_int_equal(netio_push_socket_init(&ctx.evloop, &pusher, &too_short), -EINVAL);
 	make_pusher(NULL);
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
@@ -45,15 +44,6 @@ PUSH_TEST(a_push_socket_retries_until_the_receiver_listens)
 	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", pulls[0].port), -EEXIST);
 	assert_int_equal(push_some(1, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 1);
-}
-
-/* shm reaches no other host. */
-PUSH_TEST(a_receiver_without_a_route_is_retried)
-{
-	make_pusher(&(struct netio_push_attr){.connect.provider = "shm"});
-	assert_int_equal(netio_push_connect(&pusher, "203.0.113.1", 7), 0);
-	TURN_UNTIL(refused >= 3);
-	assert_int_equal(push_stats().receivers, 1);
 }
 
 PUSH_TEST(one_attempt_is_made_if_requested)
@@ -113,7 +103,7 @@ PUSH_TEST(a_receiver_may_fail_while_it_is_disconnected)
 	assert_int_equal(push_some(20, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 10 && pulls[1].messages == 10);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
-	pull_die(&pulls[0]);
+	cut_connection(&pulls[0]);
 	TURN_UNTIL(closed == 1 && pulls[1].messages == 20);
 
 	connect_to(&pulls[0]);
@@ -233,123 +223,68 @@ PUSH_TEST(fini_loses_nothing)
 	assert_int_equal(closed, 0);
 }
 
-/* In each callback: the socket ends, the receiver is removed, or another message is pushed. */
-enum event { ESTABLISHED, REFUSED, CLOSED, SUSPECT, AVAILABLE, ANSWER, EVENTS };
-enum act { FINI, DISCONNECT, PUSH_MORE, ACTS };
-
-static enum event at;
-static enum act act;
-static struct netio_push_socket *ends;
-static unsigned acted;
-
-static void do_at(enum event event)
+static void end_it(struct netio_push_receiver *receiver, bool suspect)
 {
-	unsigned port = at == REFUSED ? 1 : pulls[0].port;
-
-	if (event != at || !ends)
-		return;
-	acted++;
-	switch (act) {
-	case FINI:
-		netio_push_socket_fini(ends);
-		free(ends);
-		ends = NULL;
-		break;
-	case DISCONNECT:
-		netio_push_disconnect(ends, "127.0.0.1", port);
-		break;
-	default:
-		netio_push(ends, bytes, 64);
-	}
+	suspects++;
+	netio_push_socket_fini(receiver->push_socket);
 }
 
-#define ACT_AT(event, name, counted, ...) \
-	static void name(__VA_ARGS__)     \
-	{                                 \
-		do_at(event);             \
-		counted;                  \
-	}
-
-typedef struct netio_push_receiver receiver_t;
-
-ACT_AT(ESTABLISHED, act_established, , receiver_t *receiver)
-ACT_AT(REFUSED, act_refused, , receiver_t *receiver, enum plx_link_reason what, const char *why)
-ACT_AT(CLOSED, act_closed, closed++, receiver_t *receiver, enum plx_link_reason what,
-       const char *why)
-ACT_AT(SUSPECT, act_suspect, , receiver_t *receiver, bool suspect)
-ACT_AT(AVAILABLE, act_available, , struct netio_push_socket *socket)
-ACT_AT(ANSWER, act_answer, assert_memory_equal(msg->data, "answer", msg->len), receiver_t *receiver,
-       const struct netio_msg *msg)
-
-static void provoke(void)
+PUSH_TEST(a_push_socket_may_end_when_a_receiver_is_suspect)
 {
-	struct push_receiver *receiver = (void *)LIST_FIRST(&ends->core->hub.connections);
-
-	switch (at) {
-	case CLOSED:
-		pull_die(&pulls[0]);
-		break;
-	case SUSPECT:
-		make_suspect(&receiver->pub, true);
-		break;
-	case AVAILABLE:
-		while (netio_push(ends, bytes, 64) == 0)
-			;
-		release_all(&pulls[0].kept);
-		break;
-	case ANSWER:
-		assert_int_equal(netio_reply(pulls[0].from, "answer", 6), 0);
-		break;
-	default:
-		break;
-	}
+	begin(1, 4, NULL);
+	pusher.cb_connection_suspect = end_it;
+	assert_int_equal(push_some(2, 64), 0);
+	make_suspect(receivers[0], true);
+	assert_int_equal(suspects, 1);
+	TURN_UNTIL(pulls[0].closed == 1);
+	assert_int_equal(pulls[0].messages, 2);
 }
 
-PUSH_TEST(a_push_socket_may_be_used_and_ended_in_its_callbacks)
+PUSH_TEST(no_message_is_lost_while_receivers_reconnect)
 {
-	fill(bytes, 0, 64);
-	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
-	for (unsigned i = 0; i < EVENTS * ACTS; i++) {
-		at = i % EVENTS;
-		act = i / EVENTS;
-		acted = closed = 0;
-		ends = malloc(sizeof(*ends));
-		assert_int_equal(netio_push_socket_init(&ctx.evloop, ends, NULL), 0);
-		ends->cb_connection_established = act_established;
-		ends->cb_connection_refused = act_refused;
-		ends->cb_connection_closed = act_closed;
-		ends->cb_connection_suspect = act_suspect;
-		ends->cb_buffers_available = act_available;
-		ends->cb_msg_received = act_answer;
-		pulls[0].established = 0;
-		assert_works(
-			netio_push_connect(ends, "127.0.0.1", at == REFUSED ? 1 : pulls[0].port));
-		if (at > REFUSED) {
-			TURN_UNTIL(pulls[0].established == 1);
-			turn_ms(2);
-			pulls[0].kept.more = 3;
-			while (netio_push(ends, bytes, 64) != 0)
-				plx_loop_turn();
-			turn_ms(2);
-			provoke();
-		}
-		TURN_UNTIL(acted > 0);
-		if (act == DISCONNECT)
-			TURN_UNTIL(closed > 0);
-		turn_ms(5);
-		if (ends) {
-			struct netio_push_stats stats;
+	static bool seen[100000];
+	uint64_t dice = 0;
+	unsigned deaths = 0;
 
-			netio_push_stats_read(ends, &stats);
-			assert_int_equal(stats.receivers, act != DISCONNECT);
-			netio_push_socket_fini(ends);
-			free(ends);
-			ends = NULL;
+	memset(seen, 0, sizeof(seen));
+	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
+	for (unsigned i = 0; i < 100000 && next < sizeof(seen) - 100; i++) {
+		uint64_t random = dice_next(&dice);
+		struct heard *pull = &pulls[random % 3];
+
+		switch (random >> 32 & 255) {
+		case 0:
+			if (pull->from) {
+				cut_connection(pull);
+				deaths++;
+			}
+			break;
+		case 1:
+			if (pull->from)
+				netio_recv_socket_close(pull->from);
+			break;
+		case 2 ... 20:
+			pull->kept.more = 4;
+			break;
+		case 21 ... 50:
+			release_all(&pull->kept);
+			break;
+		default:
+			push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
 		}
-		release_all(&pulls[0].kept);
-		TURN_UNTIL(!pulls[0].from);
+		plx_loop_turn();
+		note_seen(seen);
 	}
-	memset(pulls[0].numbers, 0, sizeof(pulls[0].numbers));
+	assert_true(deaths > 10);
+	for (unsigned i = 0; i < 3; i++)
+		release_all(&pulls[i].kept);
+	TURN_UNTIL(push_stats().connected > 0 && push_stats().waiting == 0);
+	turn_ms(300);
+	note_seen(seen);
+	for (unsigned i = 0; i < next; i++)
+		assert_true(seen[i]);
+	assert_int_equal(push_stats().messages, next);
+	assert_int_equal(push_stats().finished + push_stats().under_way, next);
 }
 
 PLX_TEST_MAIN()

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which receiver a push socket chooses, and what happens to messages when it dies. push_life_test.c
  * tests its life. */
-#include "dice.h"
 #include "push_fixture.h"
 
 #define ALL 1000
@@ -12,16 +11,6 @@ static void begin_two(struct netio_listen_attr first, struct netio_listen_attr s
 	pull_listen(&pulls[1], &second);
 	make_pusher(NULL);
 	connect_pulls(2);
-}
-
-/* Mark the messages of all receivers, and forget them. */
-static void note_seen(bool *seen)
-{
-	for (unsigned i = 0; i < PULLS; i++) {
-		for (unsigned j = 0; j < pulls[i].messages; j++)
-			seen[pulls[i].numbers[j]] = true;
-		pulls[i].messages = 0;
-	}
 }
 
 /* Sharing ------------------------------------------------------------------------------------- */
@@ -204,7 +193,7 @@ PUSH_TEST(messages_that_cannot_be_pushed_are_refused)
 	assert_int_equal(push_some(1, 1000), 0);
 	assert_int_equal(stats_of(0).handed, 7);
 
-	pull_die(&pulls[1]);
+	cut_connection(&pulls[1]);
 	TURN_UNTIL(closed == 1);
 	assert_fails(push_number(0, 1001), NETIO_STATUS_TOO_BIG, "1000");
 }
@@ -247,7 +236,7 @@ PUSH_TEST(a_suspect_receiver_is_skipped)
 	make_suspect(receivers[1], true);
 	assert_int_equal(push_some(2, 64), 0);
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
-	pull_die(&pulls[1]);
+	cut_connection(&pulls[1]);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(push_some(1, 64), 0);
 	TURN_UNTIL(established == 3);
@@ -268,7 +257,7 @@ static void let_the_first_die(void)
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	release_messages(&pulls[0].kept, 2);
 	TURN_UNTIL(stats_of(0).under_way == 4);
-	pull_die(&pulls[0]);
+	cut_connection(&pulls[0]);
 }
 
 /* Exactly those, in order. */
@@ -306,7 +295,7 @@ PUSH_TEST(unfinished_messages_wait_for_room)
 	turn_ms(5);
 	pulls[0].socket.cb_connection_established = NULL;
 	netio_push_disconnect(&pusher, test_host(), pulls[0].port); /* permanently */
-	pull_die(&pulls[0]);
+	cut_connection(&pulls[0]);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(push_stats().waiting, 4);
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
@@ -345,7 +334,7 @@ PUSH_TEST(new_messages_do_not_overtake_unfinished_ones)
 	connect_to(&pulls[2]);
 	TURN_UNTIL(established == 3);
 	assert_int_equal(push_some(1, 1000), 0);
-	pull_die(&pulls[1]);
+	cut_connection(&pulls[1]);
 	TURN_UNTIL(closed == 1 && waiting_at_close == 4);
 	netio_push_disconnect(&pusher, test_host(), pulls[1].port);
 	available = 0;
@@ -380,7 +369,7 @@ PUSH_TEST(unfinished_long_messages_go_to_other_receivers)
 	release_messages(&pulls[0].kept, 1);
 	turn_ms(5);
 	pulls[1].kept.more = 0;
-	pull_die(&pulls[0]);
+	cut_connection(&pulls[0]);
 	release_all(&pulls[1].kept);
 	TURN_UNTIL(closed == 1 && push_stats().waiting == 0);
 	turn_ms(50);
@@ -470,53 +459,6 @@ PUSH_TEST(an_answer_names_its_receiver)
 	TURN_UNTIL(answers == 1);
 	assert_int_equal(netio_reply(pulls[0].from, "pong", 4), 0);
 	TURN_UNTIL(answers == 2);
-}
-
-PUSH_TEST(no_message_is_lost_while_receivers_reconnect)
-{
-	static bool seen[100000];
-	uint64_t dice = 0, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;
-	unsigned deaths = 0;
-
-	memset(seen, 0, sizeof(seen));
-	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
-	while (plx_now_ns() < end_ns && next < sizeof(seen) - 100) {
-		uint64_t random = dice_next(&dice);
-		struct heard *pull = &pulls[random % 3];
-
-		switch (random >> 32 & 255) {
-		case 0:
-			if (pull->from) {
-				pull_die(pull);
-				deaths++;
-			}
-			break;
-		case 1:
-			if (pull->from)
-				netio_recv_socket_close(pull->from);
-			break;
-		case 2 ... 20:
-			pull->kept.more = 4;
-			break;
-		case 21 ... 50:
-			release_all(&pull->kept);
-			break;
-		default:
-			push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
-		}
-		plx_loop_turn();
-		note_seen(seen);
-	}
-	assert_true(deaths > 10);
-	for (unsigned i = 0; i < 3; i++)
-		release_all(&pulls[i].kept);
-	TURN_UNTIL(push_stats().connected > 0 && push_stats().waiting == 0);
-	turn_ms(300);
-	note_seen(seen);
-	for (unsigned i = 0; i < next; i++)
-		assert_true(seen[i]);
-	assert_int_equal(push_stats().messages, next);
-	assert_int_equal(push_stats().finished + push_stats().under_way, next);
 }
 
 PLX_TEST_MAIN()

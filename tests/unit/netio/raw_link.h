@@ -54,31 +54,36 @@ static inline void raw_say(struct plx_link_attr *attr, const struct wire_greetin
 	attr->hello_length = wire_greeting_write(attr->hello, greeting);
 }
 
-static inline void raw_connect(unsigned port, struct plx_link_attr *attr,
-			       const struct wire_greeting *greeting)
+static inline void raw_connect_as(unsigned port, struct plx_link_attr attr,
+				  const struct wire_greeting *greeting)
 {
 	struct plx_link *link;
 	char address[64];
 
-	raw_say(attr, greeting);
+	attr.events = attr.events ?: &raw_events;
+	raw_say(&attr, greeting);
 	snprintf(address, sizeof(address), "%s:%u", test_host(), port);
-	assert_int_equal(plx_link_connect(address, attr, &link), 0);
+	assert_int_equal(plx_link_connect(address, &attr, &link), 0);
+}
+
+static inline void raw_connect(unsigned port, const struct wire_greeting *greeting)
+{
+	raw_connect_as(port, (struct plx_link_attr){0}, greeting);
 }
 
 static inline void raw_connect_to_listening(const struct wire_greeting *greeting)
 {
-	raw_connect(netio_listen_socket_port(&heard.socket),
-		    &(struct plx_link_attr){.events = &raw_events}, greeting);
+	raw_connect(netio_listen_socket_port(&heard.socket), greeting);
 }
 
-/* Return: the port. */
-static inline unsigned raw_listen(struct plx_link_attr *attr, const struct wire_greeting *greeting,
+/* message_max_bytes: that its link takes; 0: the default. Return: the port. */
+static inline unsigned raw_listen(uint64_t message_max_bytes, const struct wire_greeting *greeting,
 				  struct plx_listener **listener_out)
 {
-	struct plx_listen_attr listen = {0};
+	struct plx_listen_attr listen = {
+		.link = {.events = &raw_events, .message_max_bytes = message_max_bytes}};
 
-	raw_say(attr, greeting);
-	listen.link = *attr;
+	raw_say(&listen.link, greeting);
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, listener_out), 0);
 	return plx_listener_port(*listener_out);
 }

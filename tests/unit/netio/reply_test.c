@@ -2,8 +2,6 @@
 /* Answers by reference: what arrives, and when their memory is free. */
 #include "socket_fixture.h"
 
-#include "listener.h"
-
 #define KEYS 64
 
 static struct netio_send_socket asker;
@@ -11,7 +9,6 @@ static unsigned answers, wrong, completed, available, closed_before;
 static uint64_t keys[KEYS];
 static int statuses[KEYS];
 static size_t len;
-static bool ends; /* the first completion ends the listening socket */
 static uint8_t bytes[1u << 20];
 
 static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
@@ -31,8 +28,6 @@ static void on_completed(struct netio_recv_socket *socket, uint64_t key, int sta
 	closed_before += heard.closed;
 	keys[completed] = key;
 	statuses[completed++] = status;
-	if (ends)
-		netio_listen_socket_fini(&heard.socket);
 }
 
 PLX_COUNTS(on_room, available, struct netio_recv_socket *socket)
@@ -40,7 +35,6 @@ PLX_COUNTS(on_room, available, struct netio_recv_socket *socket)
 static void begin(const struct netio_connect_attr *attr)
 {
 	answers = wrong = completed = available = closed_before = 0;
-	ends = false;
 	listen_with(NULL);
 	heard.socket.cb_send_completed = on_completed;
 	heard.socket.cb_buffers_available = on_room;
@@ -129,20 +123,10 @@ REPLY_TEST(each_key_is_returned_once_if_the_link_is_lost)
 
 	begin(NULL);
 	count = reply_all(15000); /* each takes four of six frames: the last one is cut */
-	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
+	cut_connection(&heard);
 	TURN_UNTIL(heard.closed == 1);
 	expect_keys(count);
 	assert_int_not_equal(statuses[count - 1], 0);
-}
-
-REPLY_TEST(the_first_completion_may_end_the_socket)
-{
-	begin(NULL);
-	ends = true;
-	assert_in_range(reply_all(10000), 2, KEYS);
-	TURN_UNTIL(completed == 1);
-	turn_ms(20);
-	assert_int_equal(completed, 1);
 }
 
 REPLY_TEST(without_a_callback_answers_arrive)

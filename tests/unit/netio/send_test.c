@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "socket_fixture.h"
 
-#include "connection.h"
-#include "listener.h"
 #include "netio_wire.h"
 #include "raw_link.h"
 
@@ -161,7 +159,7 @@ SEND_TEST(each_key_sent_by_reference_is_returned_once_if_the_peer_dies)
 	while (netio_sendv_ref(&sender, 0, &piece, 1, accepted) == 0)
 		accepted++;
 	assert_true(accepted > 0);
-	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
+	cut_connection(&heard);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(completed, accepted);
 	for (unsigned i = 0; i < accepted; i++)
@@ -170,6 +168,8 @@ SEND_TEST(each_key_sent_by_reference_is_returned_once_if_the_peer_dies)
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
 }
 
+PLX_COUNTS(on_one_of_many, established, struct netio_send_socket *socket)
+
 SEND_TEST(many_sockets_of_an_lcore_may_send_by_reference)
 {
 	enum { SOCKETS = 24 };
@@ -177,13 +177,14 @@ SEND_TEST(many_sockets_of_an_lcore_may_send_by_reference)
 	struct iovec piece = {bytes, 60000};
 	unsigned accepted = 0, rc;
 
+	established = 0;
 	listen_with(&(struct netio_listen_attr){.buffer_count = 100});
 	for (unsigned i = 0; i < SOCKETS; i++) {
 		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sockets[i], NULL), 0);
+		sockets[i].cb_connection_established = on_one_of_many;
 		assert_works(netio_connect(&sockets[i], "127.0.0.1", heard.port));
 	}
-	TURN_UNTIL(heard.established == SOCKETS);
-	turn_ms(20);
+	TURN_UNTIL(heard.established == SOCKETS && established == SOCKETS);
 	for (unsigned i = 0; i < SOCKETS; i++) {
 		while ((rc = (unsigned)netio_sendv_ref(&sockets[i], 0, &piece, 1, 0)) == 0)
 			accepted++;
@@ -245,29 +246,17 @@ SEND_TEST(messages_that_cannot_be_sent_are_refused)
 	assert_int_equal(completed, 0);
 }
 
-SEND_TEST(bad_attributes_are_refused)
+SEND_TEST(bad_addresses_are_refused)
 {
-	static const struct netio_connect_attr bad[] = {
-		{.message_max_bytes = UINT64_C(1) << 40},
-		{.reconnect_min_ns = 2, .reconnect_max_ns = 1},
-	};
-	static const struct netio_listen_attr bad_listen[] = {
-		{.buffer_count = 1},
-		{.buffer_bytes = 1},
-	};
+	static const struct {
+		const char *host;
+		unsigned port;
+	} bad[] = {{"127.0.0.1", 65536}, {"127.0.0.1", 0}, {"", 1}, {NULL, 1}};
 
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
-		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &bad[i]), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EINVAL); /* not set up */
 	make_sender(NULL);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 65536), -EINVAL);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 0), -EINVAL);
-	assert_int_equal(netio_connect(&sender, "", 1), -EINVAL);
-	assert_int_equal(netio_connect(&sender, NULL, 1), -EINVAL);
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad_listen); i++)
-		assert_int_equal(
-			netio_listen_socket_init(&ctx.evloop, &heard.socket, &bad_listen[i]),
-			-EINVAL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		assert_int_equal(netio_connect(&sender, bad[i].host, bad[i].port), -EINVAL);
 	assert_int_equal(netio_listen_socket_port(&heard.socket), 0);
 	listen_with(NULL);
 	assert_int_equal(netio_listen(&heard.socket, "127.0.0.1", 0), -EALREADY);
@@ -305,66 +294,22 @@ SEND_TEST(a_send_socket_retries_until_the_peer_listens)
 	TURN_UNTIL(established == 2);
 }
 
-SEND_TEST(one_attempt_is_made_if_requested)
-{
-	make_sender(&once);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	TURN_UNTIL(refused == 1);
-	turn_ms(50);
-	assert_int_equal(refused, 1);
-	/* Then by hand. */
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	TURN_UNTIL(refused == 2);
-}
-
-/* shm reaches no other host. */
-SEND_TEST(a_first_attempt_without_a_route_is_retried)
-{
-	make_sender(&(struct netio_connect_attr){.provider = "shm"});
-	assert_int_equal(netio_connect(&sender, "203.0.113.1", 7), 0);
-	assert_int_equal(refused, 0);
-	TURN_UNTIL(refused >= 3);
-	assert_int_equal(netio_disconnect(&sender), 0);
-	TURN_UNTIL(closed == 1);
-}
-
-SEND_TEST(an_unknown_provider_is_an_error_of_the_call)
-{
-	make_sender(&(struct netio_connect_attr){.provider = "pigeon"});
-	assert_fails(netio_connect(&sender, "127.0.0.1", 7), -EINVAL, "unknown provider");
-	turn_ms(20);
-	assert_int_equal(refused, 0);
-}
-
-/* Full jitter: uniform between 0 and the range, which doubles. */
-SEND_TEST(attempts_become_less_frequent)
+/* Also one that is about to be connected, and one that is not closed yet. */
+SEND_TEST(a_disconnected_socket_makes_no_attempts)
 {
 	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NS_PER_MS,
-						 .reconnect_max_ns = 32 * PLX_NS_PER_MS});
+						 .reconnect_max_ns = PLX_NS_PER_MS});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	TURN_UNTIL(refused >= 10);
-	uint64_t begin_ns = plx_now_ns();
-	refused = 0;
-	TURN_UNTIL(refused >= 40);
-	/* 16 ms each on average; never more than 32 ms. */
-	assert_in_range(plx_now_ns() - begin_ns, 200 * PLX_NS_PER_MS, LIMIT_NS);
-	assert_int_equal(netio_disconnect(&sender), 0);
-	TURN_UNTIL(closed == 1);
-	refused = 0;
-	turn_ms(100);
-	assert_int_equal(refused, 0);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	TURN_UNTIL(refused == 1);
-	/* Nor is it lost by reconnecting at once. */
-	assert_int_equal(netio_disconnect(&sender), 0);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
-	TURN_UNTIL(closed == 2);
-	closed = 1;
-	/* Also one that is about to be. */
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	assert_int_equal(netio_disconnect(&sender), 0);
-	TURN_UNTIL(closed == 2);
-	assert_int_equal(refused, 1);
+	TURN_UNTIL(refused >= 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(netio_disconnect(&sender), 0);
+		assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
+		TURN_UNTIL(closed == i + 1);
+		refused = 0;
+		turn_ms(20);
+		assert_int_equal(refused, 0);
+		assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
+	}
 }
 
 SEND_TEST(a_disconnected_socket_stays_disconnected)
@@ -399,108 +344,10 @@ SEND_TEST(a_socket_may_end_after_its_loop)
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 }
 
-/* The socket is ended in each of its callbacks. */
-static struct netio_send_socket *ends, lonely;
-
-#define ENDS(name, ...)                                                   \
-	static void name(struct netio_send_socket *socket, ##__VA_ARGS__) \
-	{                                                                 \
-		netio_send_socket_fini(socket);                           \
-		ends = NULL;                                              \
-	}
-
-ENDS(end_when_established)
-ENDS(end_when_closed, enum plx_link_reason why_not, const char *text)
-ENDS(end_when_completed, uint64_t key, int how)
-ENDS(end_when_answered, const struct netio_msg *msg)
-
-/* The same for a listening one: 0 established, 1 closed, 2 inside a page, 3 at a long message. */
-static unsigned ends_in;
-
-static void end_listening_established(struct netio_recv_socket *socket)
-{
-	if (ends_in == 0)
-		netio_listen_socket_fini(&heard.socket);
-}
-
-static void end_listening_closed(struct netio_recv_socket *socket, enum plx_link_reason why_not,
-				 const char *text)
-{
-	if (ends_in == 1)
-		netio_listen_socket_fini(&heard.socket);
-}
-
-static void end_listening_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	if (ends_in == 2 || (ends_in == 3 && msg->len == 200000))
-		netio_listen_socket_fini(&heard.socket);
-	assert_memory_equal(msg->data, bytes, msg->len); /* it is valid during the call */
-}
-
-SEND_TEST(a_socket_may_end_in_its_callbacks)
-{
-	listen_with(NULL);
-	for (unsigned i = 0; i < 5; i++) {
-		struct netio_send_socket *socket = malloc(sizeof(*socket));
-		unsigned before = heard.established;
-
-		assert_int_equal(netio_send_socket_init(&ctx.evloop, socket, NULL), 0);
-		ends = socket;
-		if (i == 0)
-			socket->cb_connection_established = end_when_established;
-		socket->cb_connection_refused = end_when_closed;
-		socket->cb_connection_closed = end_when_closed;
-		socket->cb_send_completed = end_when_completed;
-		socket->cb_msg_received = end_when_answered;
-		assert_works(netio_connect(socket, "127.0.0.1", i == 1 ? 1 : heard.port));
-		if (i > 1)
-			TURN_UNTIL(heard.established == before + 1);
-		if (i == 2)
-			netio_recv_socket_close(heard.from);
-		if (i == 3)
-			TURN_UNTIL(netio_sendv_ref(socket, 0, &(struct iovec){bytes, 5000}, 1, 1) ==
-				   0);
-		if (i == 4)
-			assert_int_equal(netio_reply(heard.from, "x", 1), 0);
-		TURN_UNTIL(!ends);
-		free(socket);
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		struct netio_buffered_send_socket many = {0};
-
-		assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &many, NULL), 0);
-		ends_in = i;
-		heard.socket.cb_connection_established = end_listening_established;
-		heard.socket.cb_connection_closed = end_listening_closed;
-		heard.socket.cb_msg_received = end_listening_message;
-		connect_buffered_to_listening(&many);
-		if (i > 0)
-			TURN_UNTIL(netio_buffered_send(&many, bytes, 8) == 0);
-		for (unsigned j = 0; i > 0 && j < 10; j++)
-			assert_int_equal(netio_buffered_send(&many, bytes, 8), 0);
-		if (i == 3)
-			assert_int_equal(netio_buffered_send(&many, bytes, 200000), 0);
-		if (i > 0)
-			assert_int_equal(netio_buffered_flush(&many), 0);
-		if (i == 1)
-			assert_int_equal(netio_buffered_disconnect(&many), 0);
-		TURN_UNTIL(!heard.socket.listener);
-		netio_buffered_send_socket_fini(&many);
-		listen_with(NULL);
-	}
-	/* The context ends with one connected socket and one that is connecting. */
-	heard.established = 0;
-	connect_with(NULL);
-	assert_int_equal(netio_send_socket_init(&ctx.evloop, &lonely, NULL), 0);
-	assert_int_equal(netio_connect(&lonely, "127.0.0.1", 1), 0);
-	turn_ms(5);
-}
-
 static void refused_by(const struct wire_greeting *greeting, const char *why_not)
 {
 	struct plx_listener *listener;
-	unsigned port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, greeting,
-				   &listener);
+	unsigned port = raw_listen(0, greeting, &listener);
 
 	make_sender(&once);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
@@ -527,7 +374,7 @@ SEND_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
 	char address[64];
-	unsigned port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, NULL, &listener);
+	unsigned port = raw_listen(0, NULL, &listener);
 
 	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 	make_sender(&(struct netio_connect_attr){.reconnect_max_ns = 20 * PLX_NS_PER_MS});
@@ -551,10 +398,8 @@ SEND_TEST(a_peer_that_cannot_take_a_page_is_refused)
 	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(accepts); i++) {
-		struct plx_link_attr attr = {.events = &raw_events,
-					     .message_max_bytes = accepts[i]};
 		struct plx_listener *listener;
-		unsigned port = raw_listen(&attr, &answered, &listener);
+		unsigned port = raw_listen(accepts[i], &answered, &listener);
 
 		make_sender(&once);
 		assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);

@@ -14,7 +14,7 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-SLOW_TEST(drop_new_drops_new_messages)
+PUBSUB_TEST(drop_new_drops_new_messages)
 {
 	begin_slow(NETIO_POLICY_DROP_NEW);
 	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
@@ -34,7 +34,7 @@ SLOW_TEST(drop_new_drops_new_messages)
 	assert_int_equal(available, 0);
 }
 
-SLOW_TEST(drop_old_drops_old_messages)
+PUBSUB_TEST(drop_old_drops_old_messages)
 {
 	begin_slow(NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 201);
@@ -48,7 +48,7 @@ SLOW_TEST(drop_old_drops_old_messages)
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
 }
 
-SLOW_TEST(drop_old_delivers_the_newest_messages_with_any_bound)
+PUBSUB_TEST(drop_old_delivers_the_newest_messages_with_any_bound)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
 
@@ -71,7 +71,7 @@ SLOW_TEST(drop_old_delivers_the_newest_messages_with_any_bound)
 }
 
 /* Long and short ones, so that pages start and end inside them. */
-SLOW_TEST(drop_old_drops_messages_in_pieces_whole)
+PUBSUB_TEST(drop_old_drops_messages_in_pieces_whole)
 {
 	begin_slow(NETIO_POLICY_DROP_OLD);
 	for (unsigned round = 0; round < 50; round++) {
@@ -89,7 +89,7 @@ SLOW_TEST(drop_old_drops_messages_in_pieces_whole)
 	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
 }
 
-SLOW_TEST(messages_of_a_blocking_policy_are_kept)
+PUBSUB_TEST(messages_of_a_blocking_policy_are_kept)
 {
 	unsigned kept = 0;
 
@@ -134,7 +134,7 @@ static unsigned come_before_gap(enum netio_policy ended)
 }
 
 /* Otherwise one page of old messages would stay. */
-SLOW_TEST(the_policy_of_an_ended_subscription_leaves_no_trace)
+PUBSUB_TEST(the_policy_of_an_ended_subscription_leaves_no_trace)
 {
 	unsigned expected = come_before_gap(NETIO_POLICY_DEFAULT);
 
@@ -142,7 +142,7 @@ SLOW_TEST(the_policy_of_an_ended_subscription_leaves_no_trace)
 		assert_int_equal(come_before_gap(ended), expected);
 }
 
-SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
+PUBSUB_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 {
 	struct netio_subscriber_stats now;
 
@@ -163,7 +163,7 @@ SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 	assert_int_equal(now.backlog_bytes, 0);
 }
 
-SLOW_TEST(the_bound_also_applies_to_the_blocking_policy)
+PUBSUB_TEST(the_bound_also_applies_to_the_blocking_policy)
 {
 	unsigned taken = 0;
 
@@ -181,7 +181,7 @@ SLOW_TEST(the_bound_also_applies_to_the_blocking_policy)
 }
 
 /* A flush closes no page that cannot leave: otherwise each would hold one message. */
-SLOW_TEST(a_flush_after_each_message_fills_the_backlog)
+PUBSUB_TEST(a_flush_after_each_message_fills_the_backlog)
 {
 	enum { BACKLOG_BYTES = 64 * 1024, ENTRY_BYTES = 64 + 16 };
 
@@ -198,7 +198,7 @@ SLOW_TEST(a_flush_after_each_message_fills_the_backlog)
 }
 
 /* Each separately, if there is room. */
-SLOW_TEST(drop_new_applies_to_delivery_at_once)
+PUBSUB_TEST(drop_new_applies_to_delivery_at_once)
 {
 	publish_with(SMALL_PAGES);
 	SUBSCRIBE_SLOW(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE,
@@ -222,7 +222,7 @@ static void begin_latest(uint64_t backlog_bytes)
 	sub_take_tagged(&subs[0]);
 }
 
-SLOW_TEST(conflation_delivers_the_latest_message_of_each_tag)
+PUBSUB_TEST(conflation_delivers_the_latest_message_of_each_tag)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others together */
@@ -242,7 +242,7 @@ SLOW_TEST(conflation_delivers_the_latest_message_of_each_tag)
 	assert_int_equal(newest_of[5], 1000);
 }
 
-SLOW_TEST(conflation_drops_tags_beyond_its_limit)
+PUBSUB_TEST(conflation_drops_tags_beyond_its_limit)
 {
 	char text[NETIO_GAP_TEXT_BYTES];
 
@@ -267,7 +267,7 @@ static void begin_sixteen(void)
 		publish_all(i % 16, 200, 1);
 }
 
-SLOW_TEST(a_subscription_answer_follows_the_latest_messages)
+PUBSUB_TEST(a_subscription_answer_follows_the_latest_messages)
 {
 	begin_sixteen();
 	assert_works(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
@@ -284,7 +284,7 @@ SLOW_TEST(a_subscription_answer_follows_the_latest_messages)
 	assert_int_equal(subs[0].messages, before);
 }
 
-SLOW_TEST(the_latest_messages_are_sent_before_a_close)
+PUBSUB_TEST(the_latest_messages_are_sent_before_a_close)
 {
 	begin_sixteen();
 	netio_subscriber_close(subscriber);
@@ -298,17 +298,16 @@ SLOW_TEST(the_latest_messages_are_sent_before_a_close)
 	assert_int_equal(stats().lost, 0);
 }
 
-SLOW_TEST(the_latest_messages_of_a_failed_subscriber_count_as_lost)
+PUBSUB_TEST(the_latest_messages_of_a_failed_subscriber_count_as_lost)
 {
 	begin_sixteen();
-	plx_link_abort(((struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links))
-			       ->accepted.session.link);
+	cut_subscriber();
 	TURN_UNTIL(went == 1);
 	assert_true(stats().lost >= 16);
 	assert_int_equal(stats().lost + stats().conflated + subs[0].messages, number);
 }
 
-SLOW_TEST(a_slow_subscriber_is_disconnected)
+PUBSUB_TEST(a_slow_subscriber_is_disconnected)
 {
 	publish_with(SMALL_PAGES);
 	publisher.cb_connection_closed = note_why_went;
@@ -333,7 +332,7 @@ SLOW_TEST(a_slow_subscriber_is_disconnected)
 	TURN_UNTIL(subs[0].resumed == 1);
 }
 
-SLOW_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
+PUBSUB_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -352,7 +351,7 @@ SLOW_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
 
 /* Choosing a policy --------------------------------------------------------------------------- */
 
-SLOW_TEST(the_publisher_has_a_default_policy)
+PUBSUB_TEST(the_publisher_has_a_default_policy)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024,
 						  .page_count = 8,
@@ -373,7 +372,7 @@ SLOW_TEST(the_publisher_has_a_default_policy)
 	TURN_UNTIL(has_all(&subs[0]));
 }
 
-SLOW_TEST(the_strictest_of_several_policies_applies)
+PUBSUB_TEST(the_strictest_of_several_policies_applies)
 {
 	static const struct {
 		enum netio_policy one, other;
@@ -406,7 +405,7 @@ SLOW_TEST(the_strictest_of_several_policies_applies)
 }
 
 /* Every policy except blocking. */
-SLOW_TEST(a_slow_subscriber_never_delays_another)
+PUBSUB_TEST(a_slow_subscriber_never_delays_another)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;
 	     policy++) {
@@ -425,7 +424,7 @@ SLOW_TEST(a_slow_subscriber_never_delays_another)
 
 /* Other gaps ---------------------------------------------------------------------------------- */
 
-SLOW_TEST(a_message_that_is_too_big_is_a_gap)
+PUBSUB_TEST(a_message_that_is_too_big_is_a_gap)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect = {.message_max_bytes = 1000}});
@@ -445,36 +444,8 @@ SLOW_TEST(a_message_that_is_too_big_is_a_gap)
 	assert_int_equal(subs[1].gaps, 0);
 }
 
-SLOW_TEST(an_abandoned_message_is_a_gap)
+PUBSUB_TEST(bad_arguments_are_refused_with_the_reason)
 {
-	struct netio_subscribe_stats counted;
-
-	begin_slow(NETIO_POLICY_DEFAULT);
-	publish_until_again(400);
-	number++;
-	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_AGAIN); /* another one */
-	release_all(&subs[0].kept);
-	TURN_UNTIL(available == 1);
-	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
-	FLUSH_UNTIL(has_all(&subs[0]));
-	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 1);
-	assert_int_equal(stats().given_up, 1);
-	netio_subscribe_stats_read(&subs[0].socket, &counted);
-	assert_int_equal(counted.messages, subs[0].messages);
-	assert_int_equal(counted.gaps, 1);
-	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 1);
-}
-
-SLOW_TEST(bad_arguments_are_refused_with_the_reason)
-{
-	struct netio_publish_socket other;
-
-	assert_fails(netio_publish_socket_init(&ctx.evloop, &other,
-					       &(struct netio_publish_attr){.policy = 99}),
-		     -EINVAL, "policy 99");
-	assert_fails(netio_publish_socket_init(&ctx.evloop, &other,
-					       &(struct netio_publish_attr){.refuse_block = true}),
-		     -EINVAL, "refuse_block");
 	publish_with(NULL);
 	sub_up(&subs[0], NULL);
 	assert_fails(netio_subscribe_to(&subs[0].socket, test_host(), port(),

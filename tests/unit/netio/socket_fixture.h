@@ -5,18 +5,12 @@
 
 #include "netio_fixture.h"
 
+#include "listener.h"
+
 #define LIMIT_NS (20 * PLX_NS_PER_S)
 
 /* Turn the loop until cond holds; fail if it never does. */
-#define TURN_UNTIL(cond)                                                 \
-	do {                                                             \
-		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \
-		while (!(cond)) {                                        \
-			plx_loop_turn();                                 \
-			if (plx_now_ns() > turn_limit_ns)                \
-				fail_msg("it never came to: %s", #cond); \
-		}                                                        \
-	} while (0)
+#define TURN_UNTIL(cond) wait_doing(cond, plx_loop_turn())
 
 static inline void turn_ms(unsigned ms)
 {
@@ -134,6 +128,13 @@ static inline void hear_message(struct netio_recv_socket *socket, const struct n
 	}
 	it->messages++;
 	keep_message(&it->kept, msg);
+}
+
+/* As if the process or the network of the newest connection's peer failed. */
+static inline void cut_connection(struct heard *it)
+{
+	assert_non_null(it->from);
+	plx_link_abort(receiver_of(it->from)->accepted.session.link);
 }
 
 /* At the same port as before, if any. */

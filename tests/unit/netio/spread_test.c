@@ -3,7 +3,6 @@
  * other two sleep whenever they can. The test runs on the main lcore and turns its loop. */
 #include "socket_fixture.h"
 
-#include "listener.h"
 #include "raw_link.h"
 
 #define LCORES  3
@@ -204,17 +203,6 @@ SPREAD_TEST(a_connection_that_never_opens_does_not_count_as_load)
 	assert_open(1, 1, 1);
 }
 
-SPREAD_TEST(an_lcore_whose_loop_does_not_run_gets_no_connection)
-{
-	end_worker(1);
-	listen_spread(NETIO_SPREAD_LEAST_LOAD);
-	start_senders_one_by_one(0, 4);
-	assert_open(2, 0, 2);
-	start_worker(1);
-	start_senders_one_by_one(4, 6);
-	assert_open(2, 2, 2);
-}
-
 SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
@@ -312,18 +300,6 @@ SPREAD_TEST(connections_of_ended_lcores_end_with_the_socket)
 	netio_listen_socket_fini(&heard.socket);
 	assert_fails(netio_fini(&ctx), -ETIMEDOUT, "did not agree to close"); /* those peers */
 	assert_int_equal(at[1].closed + at[2].closed, 0);
-}
-
-NETIO_TEST(a_socket_with_a_queue_cannot_be_spread)
-{
-	static const struct netio_listen_attr both = {.spread = NETIO_SPREAD_ROUND_ROBIN,
-						      .queue_count = 1};
-	static const struct netio_listen_attr none = {.spread = 9};
-
-	assert_fails(netio_listen_socket_init(&ctx.evloop, &heard.socket, &both), -EINVAL,
-		     "spread and queue_count");
-	assert_fails(netio_listen_socket_init(&ctx.evloop, &heard.socket, &none), -EINVAL,
-		     "spread 9: give one of enum netio_spread");
 }
 
 PLX_TEST_MAIN()

@@ -68,17 +68,6 @@ PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats_read(&p
 
 #define TEST(test) PLX_TEST_WITH(test, netio_up, all_down)
 
-/* A program without callbacks sees in the log that its port is wrong. */
-TEST(an_unused_port_is_logged_once)
-{
-	sub_up(sub, NULL);
-	sub->socket.cb_connection_refused = NULL;
-	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 1, 7), 0);
-	TURN_UNTIL(log_count("127.0.0.1:1 refused the connection") > 0);
-	turn_ms(200);
-	assert_int_equal(log_count("127.0.0.1:1"), 1);
-}
-
 TEST(lost_subscriptions_are_resumed)
 {
 	begin();
@@ -112,16 +101,6 @@ TEST(a_publisher_may_start_later)
 	open_publisher(&publisher, at);
 	TURN_UNTIL(sub->subscribed == 1);
 	assert_int_equal(sub->lost, 0);
-}
-
-/* shm reaches no other host. */
-TEST(a_publisher_without_a_route_is_tried_again)
-{
-	sub_up(sub, &(struct netio_subscribe_attr){.connect.provider = "shm"});
-	assert_int_equal(netio_subscribe(&sub->socket, "203.0.113.1", 7, 1), 0);
-	assert_int_equal(netio_subscribe(&sub->socket, "203.0.113.1", 7, 1), -EEXIST);
-	TURN_UNTIL(sub->refused >= 3);
-	assert_int_equal(netio_unsubscribe(&sub->socket, "203.0.113.1", 7, 1), 0);
 }
 
 TEST(a_socket_may_subscribe_to_several_publishers)
@@ -210,74 +189,6 @@ TEST(a_subscription_may_end_with_its_connection)
 	assert_int_equal(stats().subscriptions, 1);
 }
 
-static unsigned end_in; /* the callback that ends the socket */
-
-static void end_now(unsigned callback)
-{
-	if (callback == end_in)
-		netio_subscribe_socket_fini(&sub->socket);
-}
-
-#define ENDS_IN(number, name, counted, ...) \
-	static void name(__VA_ARGS__)       \
-	{                                   \
-		counted;                    \
-		end_now(number);            \
-	}
-
-typedef struct netio_publisher who_t;
-
-ENDS_IN(0, end_established, , who_t *who)
-ENDS_IN(1, end_refused, , who_t *who, enum plx_link_reason reason, const char *why)
-ENDS_IN(2, end_closed, , who_t *who, enum plx_link_reason reason, const char *why)
-ENDS_IN(3, end_subscribed, sub->subscribed++, who_t *who, what_t *what)
-ENDS_IN(4, end_lost, , who_t *who, what_t *what, const char *why)
-ENDS_IN(5, end_resumed, , who_t *who, what_t *what)
-ENDS_IN(6, end_unsubscribed, , who_t *who, what_t *what)
-ENDS_IN(7, end_message, sub->messages++, struct netio_subscribe_socket *socket,
-	const struct netio_msg *msg)
-ENDS_IN(8, end_not_taken, , who_t *who, what_t *what, const char *why)
-
-TEST(a_socket_may_end_in_each_callback)
-{
-	const struct netio_publish_attr few = {.subscriptions_max = 2};
-	const struct netio_subscribe_attr quick = {.connect.reconnect_max_ns = PLX_NS_PER_MS * 20};
-
-	for (end_in = 0; end_in < 9; end_in++) {
-		assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, &few), 0);
-		assert_int_equal(netio_publish_listen(&publisher, "127.0.0.1", 0), 0);
-		at = netio_publish_socket_port(&publisher);
-		sub_up(sub, &quick);
-		sub->socket.cb_connection_established = end_established;
-		sub->socket.cb_connection_refused = end_refused;
-		sub->socket.cb_connection_closed = end_closed;
-		sub->socket.cb_subscribed = end_subscribed;
-		sub->socket.cb_subscription_lost = end_lost;
-		sub->socket.cb_subscription_resumed = end_resumed;
-		sub->socket.cb_unsubscribed = end_unsubscribed;
-		sub->socket.cb_msg_received = end_message;
-		sub->socket.cb_subscription_refused = end_not_taken;
-		assert_int_equal(subscribe(1), 0);
-		assert_int_equal(subscribe(2), 0);
-		assert_int_equal(subscribe(3), 0); /* is refused */
-		TURN_UNTIL(sub->subscribed == 2 || !sub->socket.core);
-		for (unsigned i = 0; i < 3; i++)
-			publish(&publisher, 1);
-		TURN_UNTIL(sub->messages == 3 || !sub->socket.core);
-		if (sub->socket.core && end_in == 6)
-			unsubscribe(1);
-		turn_ms(20);
-		netio_publish_socket_fini(&publisher);
-		turn_ms(40); /* lost, refused */
-		if (end_in == 5) {
-			open_publisher(&publisher, at);
-			TURN_UNTIL(!sub->socket.core);
-			netio_publish_socket_fini(&publisher);
-		}
-		TURN_UNTIL(!sub->socket.core);
-	}
-}
-
 TEST(bad_arguments_are_refused_with_the_reason)
 {
 	static const struct {
@@ -293,7 +204,6 @@ TEST(bad_arguments_are_refused_with_the_reason)
 		{{.tag = 5, .last = 5}, -EEXIST, ""},
 		{{.tag = 5, .mask = UINT64_MAX}, -EEXIST, ""},
 	};
-	struct netio_subscribe_attr attr = {.buffer_count = 1};
 
 	begin();
 	assert_int_equal(subscribe(5), 0);
@@ -307,23 +217,11 @@ TEST(bad_arguments_are_refused_with_the_reason)
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
 	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
-	assert_fails(netio_subscribe_socket_init(&ctx.evloop, &subs[1].socket, &attr), -EINVAL,
-		     "buffer_count 1: give 2 to 200");
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
-}
-
-static char refusal[256];
-
-static void note_refusal(struct netio_send_socket *socket, enum plx_link_reason reason,
-			 const char *why)
-{
-	snprintf(refusal, sizeof(refusal), "%s", why);
 }
 
 TEST(a_subscribe_to_another_kind_of_socket_reports_its_kind)
 {
-	struct netio_send_socket sender;
-
 	begin();
 	listen_with(NULL);
 	at = netio_listen_socket_port(&heard.socket);
@@ -332,14 +230,6 @@ TEST(a_subscribe_to_another_kind_of_socket_reports_its_kind)
 	assert_int_equal(sub->reason, PLX_LINK_HELLO);
 	assert_non_null(strstr(sub->why, "listening socket"));
 	assert_int_equal(heard.established, 0);
-
-	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
-	sender.cb_connection_refused = note_refusal;
-	refusal[0] = '\0';
-	assert_works(netio_connect(&sender, "127.0.0.1", netio_publish_socket_port(&publisher)));
-	TURN_UNTIL(refusal[0]);
-	assert_non_null(strstr(refusal, "publish socket"));
-	netio_send_socket_fini(&sender);
 	netio_listen_socket_fini(&heard.socket);
 }
 
@@ -350,9 +240,9 @@ static const struct wire_greeting subscriber_says = GREETING(WIRE_HELLO, WIRE_SU
 
 static void connect_raw_with(uint64_t message_max)
 {
-	struct plx_link_attr attr = {.events = &raw_events, .message_max_bytes = message_max};
+	const struct plx_link_attr attr = {.message_max_bytes = message_max};
 
-	raw_connect(netio_publish_socket_port(&publisher), &attr, &subscriber_says);
+	raw_connect_as(netio_publish_socket_port(&publisher), attr, &subscriber_says);
 }
 
 static void connect_raw(void)
@@ -396,6 +286,8 @@ TEST(broken_requests_end_their_connection)
 					     {.kind = WIRE_SUBSCRIBE_RANGE}};
 	const struct wire_request twice[2] = {{.id = 1, .kind = WIRE_SUBSCRIBE_RANGE},
 					      {.id = 2, .kind = WIRE_SUBSCRIBE_RANGE}};
+	static const size_t sizes[] = {0, WIRE_LIST_BYTES - 1, WIRE_LIST_BYTES, sizeof(list)};
+	static const size_t zeroes[] = {1, WIRE_LIST_BYTES + 7};
 	size_t size;
 
 	begin();
@@ -403,20 +295,16 @@ TEST(broken_requests_end_their_connection)
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
 		send_bad_list(write_list(&bad[i], 1));
 	/* Lists of a wrong length, and messages that are no list. */
-	for (unsigned i = 0; i < 6; i++) {
-		size = write_list(good, 1);
-		list[1] = i == 3;
-		send_bad_list(i == 0   ? 0
-			      : i == 1 ? WIRE_LIST_BYTES
-			      : i == 2 ? size - 1
-			      : i == 4 ? WIRE_LIST_BYTES - 1
-			      : i == 5 ? sizeof(list)
-				       : size);
-	}
-	/* Bytes that must be zero; a duplicate id; the same twice. */
 	size = write_list(good, 1);
-	list[WIRE_LIST_BYTES + 7] = 1;
-	send_bad_list(size);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(sizes); i++)
+		send_bad_list(sizes[i]);
+	send_bad_list(size - 1);
+	/* Bytes that must be zero; a duplicate id; the same twice. */
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(zeroes); i++) {
+		size = write_list(good, 1);
+		list[zeroes[i]] = 1;
+		send_bad_list(size);
+	}
 	send_bad_list(write_list(good, 2));
 	send_bad_list(write_list(twice, 2));
 	/* A subscriber whose link takes no pages. */
@@ -464,14 +352,14 @@ TEST(a_subscriber_that_reads_no_answers_is_throttled)
 		.on_message = keep_buffer,
 		.on_close = raw_close,
 	};
-	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
+	const struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
 	struct wire_request request = {.kind = WIRE_UNSUBSCRIBE};
 	unsigned sent = 0;
 
 	begin();
 	subscribe_surely(1);
 	kept_count = 0;
-	raw_connect(at, &attr, &subscriber_says);
+	raw_connect_as(at, attr, &subscriber_says);
 	TURN_UNTIL(raw != NULL);
 	for (unsigned idle = 0; idle < 20;) {
 		if (plx_link_send(raw, list, write_list(&request, 1)) == 0) {
@@ -506,7 +394,7 @@ static void listen_raw(void)
 {
 	static const struct wire_greeting answered = GREETING(WIRE_WELCOME, WIRE_SUBSCRIBER, 4000);
 
-	at = raw_listen(&(struct plx_link_attr){.events = &raw_events}, &answered, &raw_listener);
+	at = raw_listen(0, &answered, &raw_listener);
 }
 
 /* Take the first request. */

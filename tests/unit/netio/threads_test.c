@@ -8,14 +8,16 @@
 #define THREADS  16
 #define MESSAGES 100
 
-/* Each thread sends to the next one. */
+/* Each thread sends to the next one, and subscribes to its publisher. */
 struct member {
 	struct netio_context ctx;
 	struct netio_listen_socket from;
 	struct netio_buffered_send_socket to;
+	struct netio_publish_socket publisher;
+	struct netio_subscribe_socket subscriber;
 	struct member *next;
-	unsigned port, received;
-	bool sent;
+	unsigned port, publish_port, received, heard;
+	bool sent, published;
 	pthread_t thread;
 };
 
@@ -24,7 +26,8 @@ static pthread_barrier_t barrier;
 
 static void end_if_done(struct member *member)
 {
-	if (member->sent && member->received == MESSAGES)
+	if (member->sent && member->published && member->received == MESSAGES &&
+	    member->heard == MESSAGES)
 		netio_terminate(&member->ctx.evloop);
 }
 
@@ -48,6 +51,28 @@ static void on_established(struct netio_buffered_send_socket *socket)
 	end_if_done(member);
 }
 
+static void on_subscribed(struct netio_subscriber *who, const struct netio_subscription *what)
+{
+	struct member *member = plx_container_of(who->socket, struct member, publisher);
+
+	for (unsigned i = 0; i < MESSAGES; i++)
+		assert_int_equal(
+			netio_buffered_publish(&member->publisher, 7, &i, sizeof(i), 0, NULL),
+			NETIO_STATUS_OK);
+	netio_buffered_publish_flush(&member->publisher);
+	member->published = true;
+	end_if_done(member);
+}
+
+static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	struct member *member = plx_container_of(socket, struct member, subscriber);
+
+	assert_int_equal(*(const unsigned *)msg->data, member->heard);
+	member->heard++;
+	end_if_done(member);
+}
+
 static void open_sockets(struct member *member)
 {
 	struct netio_eventloop *evloop = &member->ctx.evloop;
@@ -58,6 +83,12 @@ static void open_sockets(struct member *member)
 	member->to.cb_connection_established = on_established;
 	assert_works(netio_listen(&member->from, test_host(), 0));
 	member->port = netio_listen_socket_port(&member->from);
+	assert_works(netio_publish_socket_init(evloop, &member->publisher, NULL));
+	assert_works(netio_subscribe_socket_init(evloop, &member->subscriber, NULL));
+	member->publisher.cb_subscribed = on_subscribed;
+	member->subscriber.cb_msg_received = on_published;
+	assert_works(netio_publish_listen(&member->publisher, test_host(), 0));
+	member->publish_port = netio_publish_socket_port(&member->publisher);
 }
 
 static void *exchange(void *arg)
@@ -68,6 +99,8 @@ static void *exchange(void *arg)
 	open_sockets(member);
 	pthread_barrier_wait(&barrier);
 	assert_works(netio_buffered_connect(&member->to, test_host(), member->next->port));
+	assert_works(
+		netio_subscribe(&member->subscriber, test_host(), member->next->publish_port, 7));
 	assert_works(netio_run(&member->ctx.evloop));
 	assert_works(netio_fini(&member->ctx));
 	return NULL;

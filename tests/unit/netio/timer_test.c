@@ -69,20 +69,6 @@ TIMER_TEST(a_stopped_timer_is_silent_until_it_is_started)
 	run_calls(3);
 }
 
-static void stop_and_end(void *data)
-{
-	calls++;
-	netio_timer_stop(&timer);
-	netio_post(&ctx.evloop, terminate, NULL);
-}
-
-TIMER_TEST(a_timer_may_be_stopped_in_its_callback)
-{
-	begin(stop_and_end, 0);
-	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
-	run_expecting(1);
-}
-
 static void free_and_end(void *data)
 {
 	netio_timer_stop(data);

@@ -2,7 +2,6 @@
 /* Receivers whose turns have time for one message: they keep their place in a page. */
 #include "publish_fixture.h"
 
-#include "listener.h"
 #include "netio_wire.h"
 #include "raw_link.h"
 

@@ -4,7 +4,6 @@
 #include "socket_fixture.h"
 
 #include "connection.h"
-#include "listener.h"
 
 #include <poll.h>
 #include <signal.h>
