@@ -45,8 +45,8 @@ static int check_company(const struct params_conf *conf)
 		{conf->value, conf->set || conf->define, "--value is for --set and --define"},
 		{conf->expect_given, conf->set, "--expect is for --set"},
 		{conf->below, shows_many(conf), "--below is for --list, --alarms and --watch"},
-		{conf->json, conf->get || shows_many(conf),
-		 "--json is for --get, --list, --alarms and --watch"},
+		{conf->format_given, conf->get || shows_many(conf),
+		 "--format is for --get, --list, --alarms and --watch"},
 		{conf->fast, changes(conf), "--fast is for --set, --define, --remove and --ack"},
 	};
 
@@ -67,9 +67,8 @@ static int check_serve(const struct params_conf *conf)
 	rc = check_company(conf);
 	if (rc)
 		return rc;
-	if (!conf->listen)
-		return plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
-	return plx_address_check("--listen", conf->listen);
+	return conf->listen ? 0
+			    : plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
 }
 
 static int check_name(const char *option, const char *name)
@@ -150,9 +149,6 @@ int params_check(struct params_conf *conf)
 		return check_serve(conf);
 	if (!conf->service)
 		return plx_fail(EINVAL, "--connect ADDR is missing (or --serve FILE, to be one)");
-	rc = plx_address_check("--connect", conf->service);
-	if (rc)
-		return rc;
 	if (command_count(conf) != 1)
 		return plx_fail(EINVAL,
 				"give one of --get, --set, --define, --remove, --ack, --list, "

@@ -3,44 +3,86 @@
 #include "params.h"
 
 #include "plx_lcore.h"
+#include "wire.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ERROR_MAX  250                 /* bytes of a service's error text that are shown */
 #define TEXT_BYTES (4 * ERROR_MAX + 1) /* as shown */
 
+static const struct params_conf *conf;
+static struct plx_rpc_client *client;
+static int failed_rc;
+
+/* The last call's. */
+static struct plx_rpc_result reply;
+static struct plx_buf *message;
+static bool is_done;
+
+int client_begin(const struct params_conf *its_conf)
+{
+	const char *addresses[] = {its_conf->service, NULL};
+
+	conf = its_conf;
+	failed_rc = 0;
+	return plx_rpc_client_create(addresses, NULL, &client);
+}
+
+static void let_go(void)
+{
+	plx_buf_unref(message);
+	message = NULL;
+}
+
+void client_end(void)
+{
+	let_go();
+	plx_rpc_client_destroy(client);
+	let_go(); /* of a call that this has ended */
+	client = NULL;
+}
+
+void client_fail(int rc)
+{
+	failed_rc = failed_rc ? failed_rc : rc;
+	plx_loop_quit();
+}
+
+int client_over(void)
+{
+	if (failed_rc)
+		return failed_rc;
+	return plx_stopping() ? plx_fail(EINTR, "interrupted") : 0;
+}
+
+/* One call ---------------------------------------------------------------------------------------
+ */
+
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
-	struct answer *answer = arg;
-
-	*answer = (struct answer){
-		.status = result->status,
-		.code = result->code,
-		.data = result->data,
-		.length = result->length,
-		.may_have_run = result->may_have_run,
-		.message = result->message ? plx_buf_ref(result->message) : NULL,
-		.done = true,
-	};
+	reply = *result;
+	message = result->message ? plx_buf_ref(result->message) : NULL;
+	is_done = true;
 	plx_loop_quit();
 }
 
 /* Escaped for the terminal: the text may contain other clients' units and values. */
-static const char *readable(const struct answer *answer, char text[TEXT_BYTES])
+static const char *readable(char text[TEXT_BYTES])
 {
 	FILE *out = fmemopen(text, TEXT_BYTES, "w");
 
 	if (!out)
 		return "";
-	plx_app_put_text(out, answer->data, answer->length < ERROR_MAX ? answer->length : ERROR_MAX,
+	plx_app_put_text(out, reply.data, reply.length < ERROR_MAX ? reply.length : ERROR_MAX,
 			 "\\");
 	fclose(out);
 	return text;
 }
 
 /* Why no service is up; unknown during the first attempt. */
-static const char *trouble(const struct plx_rpc_client *client)
+static const char *trouble(void)
 {
 	const char *text = plx_rpc_client_trouble(client);
 
@@ -49,59 +91,94 @@ static const char *trouble(const struct plx_rpc_client *client)
 			 "--deadline gives it longer";
 }
 
-/* Return: 0; -EIO, with a text. */
-static int check_answer(struct plx_rpc_client *client, const char *what,
-			const struct answer *answer)
+/* Return: 0; -EIO the service will always reply so; -EAGAIN. */
+static int check_reply(const char *what)
 {
 	char text[TEXT_BYTES];
+	bool is_final = reply.status == PLX_RPC_DENIED || reply.status == PLX_RPC_TOO_BIG;
 
-	if (answer->status == PLX_RPC_OK)
+	if (reply.status == PLX_RPC_OK)
 		return 0;
-	if (answer->status == PLX_RPC_ERROR)
-		return plx_fail(EIO, "%s: %s", what, readable(answer, text));
-	if (answer->status == PLX_RPC_UNKNOWN)
+	if (reply.status == PLX_RPC_ERROR)
+		return plx_fail(EIO, "%s: %s", what, readable(text));
+	if (reply.status == PLX_RPC_UNKNOWN)
 		return plx_fail(EIO, "%s is a service, but no plx-params; check --connect",
-				params_asked->service);
-	if (answer->status == PLX_RPC_PEER_DOWN && !answer->may_have_run)
-		return plx_fail(EIO, "no service within %.6g s: %s",
-				(double)params_asked->deadline_ns / 1e9, trouble(client));
-	return plx_fail(EIO, "%s: the call ended with: %s; %s", what,
-			plx_rpc_status_name(answer->status),
-			answer->may_have_run ? "it may have been done" : "nothing was done");
+				conf->service);
+	if (reply.status == PLX_RPC_PEER_DOWN && !reply.may_have_run)
+		return plx_fail(EAGAIN, "no service within %.6g s: %s",
+				(double)conf->deadline_ns / 1e9, trouble());
+	return plx_fail(is_final ? EIO : EAGAIN, "%s: the call ended with: %s; %s", what,
+			plx_rpc_status_name(reply.status),
+			reply.may_have_run ? "it may have been done" : "nothing was done");
 }
 
-/* The state is static: a signal may end the wait before the call ends. */
-int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
-		const void *data, size_t length, struct answer *answer_out)
+int client_call(const char *what, uint32_t method, bool once, const void *data, size_t length,
+		const struct plx_rpc_result **reply_out)
 {
-	static struct answer answer;
 	struct plx_rpc_call call = {
 		.method = method,
-		.deadline_ns = params_asked->deadline_ns,
+		.deadline_ns = conf->deadline_ns,
 		.done = on_done,
-		.arg = &answer,
 		.key = once ? plx_random_id() : 0,
 		.retry = true,
 	};
 	int rc;
 
-	answer = (struct answer){0};
+	let_go();
+	is_done = false;
 	rc = plx_rpc_call_start(client, &call, data, length, NULL);
 	if (rc)
 		return rc;
-	plx_loop_run();
-	if (!answer.done)
-		return plx_fail(EINTR, "interrupted");
-	rc = check_answer(client, what, &answer);
-	if (rc)
-		answer_let_go(&answer);
-	else
-		*answer_out = answer;
-	return rc;
+	while (!is_done && (rc = client_over()) == 0)
+		plx_loop_run();
+	*reply_out = &reply;
+	return rc ? rc : check_reply(what);
 }
 
-void answer_let_go(struct answer *answer)
+/* Lists ------------------------------------------------------------------------------------------
+ */
+
+static int take_page(const struct plx_rpc_result *page, struct snapshot *snapshot,
+		     struct list_place *place, bool *more_out)
 {
-	plx_buf_unref(answer->message);
-	answer->message = NULL;
+	struct param param;
+	size_t offset;
+	const char *wrong = page_read(page->data, page->length, place, more_out, &offset);
+	int rc = 0;
+
+	while (rc == 0 && !wrong && page_next(page->data, page->length, &offset, &param, &wrong))
+		rc = snapshot_take(snapshot, &param);
+	return wrong ? plx_fail(EPROTO, "the reply: %s", wrong) : rc;
+}
+
+int client_list(struct snapshot *snapshot, uint8_t flags, bool retries)
+{
+	uint8_t order[WIRE_LIST_BYTES + 2 * PARAM_NAME_MAX];
+	struct list_place place = {.length = 0};
+	unsigned losses = snapshot->losses;
+	bool more = true;
+	int rc = snapshot_begin(snapshot);
+
+	while (rc == 0 && more) {
+		struct list_order what = {
+			.flags = flags,
+			.prefix = conf->below,
+			.prefix_length = conf->below ? (uint32_t)strlen(conf->below) : 0,
+			.after = place.name,
+			.after_length = place.length,
+		};
+		const struct plx_rpc_result *page;
+
+		rc = client_call("--list", PARAMS_LIST, false, order, list_write(&what, order),
+				 &page);
+		if (snapshot->losses != losses) /* the page may be of the lost service */
+			return -EAGAIN;
+		if (rc == 0)
+			rc = take_page(page, snapshot, &place, &more);
+		else if (rc == -EAGAIN && retries)
+			rc = 0;
+	}
+	if (rc == 0)
+		snapshot_end(snapshot);
+	return rc;
 }

@@ -199,6 +199,15 @@ const char *param_alarm_check(const struct param_alarm *alarm)
 	return NULL;
 }
 
+const char *param_check(const struct param *param)
+{
+	const char *wrong = param_name_check(param->name, param->name_length);
+
+	wrong = wrong ? wrong : param_kind_check(&param->kind);
+	wrong = wrong ? wrong : param_alarm_check(&param->alarm);
+	return wrong ? wrong : param_value_check(&param->value);
+}
+
 /* held: the previous level, which the hysteresis keeps. */
 static int level_of(const struct param_kind *kind, const struct param_value *value, int held)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "methods.h"
+/* The service's methods: see wire.h. */
+#include "serve.h"
 
-#include "publish.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -54,19 +54,33 @@ static bool may_change(struct plx_rpc_request *request)
 	return rc == 0;
 }
 
-static void write_down(struct plx_rpc_request *request, const struct param *param, bool removed,
-		       bool durable)
+void methods_answer(void *request, uint64_t revision, bool is_written)
 {
-	journal_put(journal, param, removed, durable ? request : NULL);
+	if (is_written)
+		reply_revision(request, revision);
+	else
+		fail_with(request, PARAMS_NOT_WRITTEN, "it was changed, and is not on the disk");
+}
+
+static void write_down(struct plx_rpc_request *request, const struct param *param, bool durable)
+{
+	journal_put(journal, param, durable ? request : NULL);
 	if (!durable)
 		reply_revision(request, param->revision);
 }
 
-static void change(struct plx_rpc_request *request, const struct param *param, bool removed,
-		   bool durable)
+/* Make the change, which gets its revision here. A removed one keeps its name until the end. */
+static void change(struct plx_rpc_request *request, struct param *param, bool durable)
 {
-	publish_change(param, removed);
-	write_down(request, param, removed, durable);
+	param->revision = journal_next_revision(journal);
+	if (!param->removed && !store_put(store, param)) {
+		refuse_without_memory(request);
+		return;
+	}
+	publish_change(param);
+	write_down(request, param, durable);
+	if (param->removed)
+		store_remove(store, store_find(store, param->name, param->name_length));
 }
 
 /* Methods ----------------------------------------------------------------------------------------
@@ -76,14 +90,11 @@ static void on_get(struct plx_rpc_request *request, const void *data, uint32_t l
 {
 	const struct param *param = store_find(store, data, length);
 	uint8_t record[WIRE_RECORD_MAX];
-	void *at;
 
-	if (!param)
-		no_such(request);
-	else if (plx_rpc_reply_begin(request, WIRE_RECORD_MAX, &at) == 0)
-		plx_rpc_reply_commit(request, (uint32_t)record_write(param, false, at));
+	if (param)
+		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, record)));
 	else
-		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, false, record)));
+		no_such(request);
 }
 
 /* Read a value of the parameter's type. text: gets a NUL-terminated copy of a value sent as text.
@@ -101,13 +112,28 @@ static bool read_value(const struct set_order *order, enum param_type type,
 	return param_value_parse("value", type, text, out) == 0;
 }
 
+/* Give the parameter its value, and the alarm that follows from it. */
+static void set_value(struct plx_rpc_request *request, struct param *next, bool durable)
+{
+	if (param_value_beyond(&next->kind, &next->value) != 0) {
+		fail_with(request, PARAMS_BEYOND, plx_error());
+		return;
+	}
+	if (!may_change(request))
+		return;
+	if (next->id == 0)
+		next->id = journal_next_id(journal);
+	next->alarm = param_alarm_next(&next->kind, next->alarm, &next->value, param_now_ns());
+	change(request, next, durable);
+}
+
 static void on_set(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	struct set_order order;
-	struct param_value value;
 	char text[PARAM_TEXT_MAX + 1];
 	const char *wrong = set_read(data, length, &order);
 	const struct param *param;
+	struct param next;
 
 	if (wrong) {
 		fail_with(request, PARAMS_BAD, wrong);
@@ -124,22 +150,15 @@ static void on_set(struct plx_rpc_request *request, const void *data, uint32_t l
 		fail_with(request, PARAMS_CHANGED, plx_error());
 		return;
 	}
-	if (!read_value(&order, param->kind.type, text, &value)) {
+	next = *param;
+	if (!read_value(&order, param->kind.type, text, &next.value)) {
 		fail_with(request, PARAMS_BAD, plx_error());
 		return;
 	}
-	if (param_value_beyond(&param->kind, &value) != 0) {
-		fail_with(request, PARAMS_BEYOND, plx_error());
-		return;
-	}
-	if (!may_change(request))
-		return;
-	if (store_set(store, param, &value, param_now_ns()) != 0)
-		refuse_without_memory(request);
-	else
-		change(request, param, false, order.flags & WIRE_DURABLE);
+	set_value(request, &next, order.flags & WIRE_DURABLE);
 }
 
+/* The old alarm, if any, was for other limits. */
 static void on_define(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	struct order order;
@@ -152,17 +171,10 @@ static void on_define(struct plx_rpc_request *request, const void *data, uint32_
 		fail_with(request, PARAMS_BAD, wrong);
 		return;
 	}
-	if (param_value_beyond(&asked.kind, &asked.value) != 0) {
-		fail_with(request, PARAMS_BEYOND, plx_error());
-		return;
-	}
-	if (!may_change(request))
-		return;
-	if (store_define(store, asked.name, asked.name_length, &asked.kind, &asked.value,
-			 param_now_ns(), &param) != 0)
-		refuse_without_memory(request);
-	else
-		change(request, param, false, order.is_durable);
+	param = store_find(store, asked.name, asked.name_length);
+	asked.id = param ? param->id : 0;
+	asked.alarm = (struct param_alarm){.since_ns = param_now_ns()};
+	set_value(request, &asked, order.is_durable);
 }
 
 /* Return: the parameter that the order names; NULL: the request was answered. */
@@ -193,23 +205,25 @@ static void on_remove(struct plx_rpc_request *request, const void *data, uint32_
 	if (!param)
 		return;
 	last = *param;
-	last.revision = store_revision(store) + 1; /* of the change that follows */
-	change(request, &last, true, durable);
-	store_remove(store, param);
+	last.removed = true;
+	change(request, &last, durable);
 }
 
 static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	bool durable;
 	const struct param *param = named(request, data, length, &durable);
+	struct param next;
 
 	if (!param)
 		return;
-	/* Nothing changed, so nothing is published; but the state may not be on the disk yet. */
-	if (store_acknowledge(store, param, param_now_ns()))
-		change(request, param, false, durable);
+	next = *param;
+	next.alarm = param_alarm_acknowledged(param->alarm, param_now_ns());
+	/* If nothing changes, nothing is published; but the state may not be on the disk yet. */
+	if (next.alarm.state != param->alarm.state)
+		change(request, &next, durable);
 	else
-		write_down(request, param, false, durable);
+		write_down(request, &next, durable);
 }
 
 /* The parameter if it is below the prefix; NULL: the end of the prefix. */

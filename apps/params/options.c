@@ -6,12 +6,14 @@ static struct params_conf conf = {
 	.deadline_ns = 5 * PLX_NS_PER_S,
 };
 
+static const char *const formats[] = {"text", "json", NULL};
+
 static const struct plx_option options[] = {
 	PLX_TEXT("serve", "FILE", &conf.serve, "run the service with this SQLite file"),
-	PLX_TEXT("listen", "ADDR", &conf.listen, "host:port of the service; port 0: a free one"),
+	PLX_ADDRESS("listen", &conf.listen, "host:port of the service; port 0: a free one"),
 	PLX_UINT("publish-port", "PORT", &conf.publish_port, 0, 65535,
 		 "with --serve: port that publishes changes (default: a free one)"),
-	PLX_TEXT("connect", "ADDR", &conf.service, "host:port of the service"),
+	PLX_ADDRESS("connect", &conf.service, "host:port of the service"),
 	PLX_TEXT("get", "NAME", &conf.get, "show a parameter"),
 	PLX_TEXT("set", "NAME", &conf.set, "set its --value"),
 	PLX_TEXT("define", "NAME", &conf.define,
@@ -45,7 +47,8 @@ static const struct plx_option options[] = {
 		 "with --set: only if the parameter has this revision",
 		 .given = &conf.expect_given),
 	PLX_FLAG("fast", &conf.fast, "do not wait for the disk"),
-	PLX_FLAG("json", &conf.json, "show JSON"),
+	PLX_CHOICE("format", "HOW", &conf.format, formats, "show as text or json (default text)",
+		   .given = &conf.format_given),
 	PLX_TIME("deadline", "TIME", &conf.deadline_ns, 1, 0,
 		 "how long to wait for the service (default 5s)", .given = &conf.deadline_given),
 	PLX_OPTIONS_END,
@@ -66,7 +69,7 @@ const struct plx_app params_app = {
 	.summary = "Run a store of parameters and alarms, or use one.",
 	.usage =
 		"  plx-params [EAL options] -- --serve FILE --listen ADDR [--publish-port PORT]\n"
-		"  plx-params [EAL options] -- --connect ADDR --get NAME [--json]\n"
+		"  plx-params [EAL options] -- --connect ADDR --get NAME [--format HOW]\n"
 		"  plx-params [EAL options] -- --connect ADDR --set NAME --value VALUE\n"
 		"           [--expect REVISION] [--fast]\n"
 		"  plx-params [EAL options] -- --connect ADDR --define NAME --type TYPE --value "
@@ -75,7 +78,7 @@ const struct plx_app params_app = {
 		"           [--warn-low N] [--warn-high N] [--hysteresis N] [--latch] [--fast]\n"
 		"  plx-params [EAL options] -- --connect ADDR --remove NAME | --ack NAME [--fast]\n"
 		"  plx-params [EAL options] -- --connect ADDR --list | --alarms | --watch\n"
-		"           [--below NAME] [--json] [--deadline TIME]",
+		"           [--below NAME] [--format HOW] [--deadline TIME]",
 	.examples = "  plx-params --serve params.db --listen 127.0.0.1:7000\n"
 		    "  plx-params --connect 127.0.0.1:7000 --get detector/hv/setpoint",
 	.more = "man plx-params, or doc/apps/plx-params.md",

@@ -80,6 +80,7 @@ struct param {
 	uint32_t name_length;
 	uint64_t id;       /**< never reused; also the tag */
 	uint64_t revision; /**< the store's revision at the last change */
+	bool removed;      /**< it no longer exists, since that revision */
 	struct param_kind kind;
 	struct param_value value;
 	struct param_alarm alarm;
@@ -133,6 +134,9 @@ const char *param_severity(int level);
 
 /** Return: NULL, or what is wrong. */
 const char *param_alarm_check(const struct param_alarm *alarm);
+
+/** Check all parts. Return: NULL, or what is wrong. */
+const char *param_check(const struct param *param);
 
 /** The alarm after a new value, and after an acknowledgement. A value counts as too low or too high
  * until it is inside the limit by the hysteresis. An acknowledgement holds until the value exceeds

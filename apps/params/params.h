@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The program's options, and its commands, in reading order: options.c and check.c are the command
+ * line; client.c calls the service; commands.c has the commands, of which watch.c is the longest;
+ * snapshot.c is what a client knows; show.c prints. */
 #ifndef PARAMS_H
 #define PARAMS_H
 
 #include "app.h"
-#include "param.h"
 #include "plx_rpc.h"
+#include "snapshot.h"
 
 /** The parsed command line: either serve or one command is set. */
 struct params_conf {
@@ -18,10 +21,10 @@ struct params_conf {
 	const char *limits[LIMIT_COUNT]; /**< NULL: none */
 	bool latch;
 	uint64_t expect;
-	bool type_given, expect_given, deadline_given;
+	bool type_given, expect_given, deadline_given, format_given;
 	bool fast;         /**< do not wait for the disk */
 	const char *below; /**< NULL: all */
-	bool json;
+	unsigned format;   /**< 0: lines, 1: JSON */
 	uint64_t deadline_ns;
 
 	/* The options' values, once checked. */
@@ -39,32 +42,35 @@ extern const struct params_conf *const params_asked;
 /** Run the command on a service. Thread: the main lcore. Return: 0; -errno. */
 int params_command(const struct params_conf *conf);
 
-/** The result of a call; release it with answer_let_go. */
-struct answer {
-	enum plx_rpc_status status;
-	uint32_t code;
-	const uint8_t *data;
-	uint32_t length;
-	bool may_have_run, done;
-	struct plx_buf *message;
-};
+/** A client of one service, whose calls wait for their replies: they run the loop. */
+int client_begin(const struct params_conf *conf);
+void client_end(void);
 
-/** Call a method, and turn the loop until it is done. once: never repeat it, even if the link must
- * reconnect. Return: 0 a reply; -EIO no reply, or an error of the service, with a text that starts
- * with `what`; -EINTR a signal. */
-int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
-		const void *data, size_t length, struct answer *answer_out);
-void answer_let_go(struct answer *answer);
+/** A callback failed: calls return rc from now on, and the loop ends. */
+void client_fail(int rc);
+/** Return: 0; the rc of client_fail; -EINTR a signal. */
+int client_over(void);
+
+/** Call a method. once: never repeat it, even if the link must reconnect. The reply is valid until
+ * the next call. Return: 0 a reply; -EIO an error of the service, with a text that starts with
+ * `what`; -EAGAIN no reply, which may be different next time; as client_over. */
+int client_call(const char *what, uint32_t method, bool once, const void *data, size_t length,
+		const struct plx_rpc_result **reply_out);
+
+/** List all parameters below --below into a snapshot. retries: request a page that fails again.
+ * Return: as client_call; -EAGAIN snapshot_lose was called meanwhile; -EPROTO; -ENOMEM. */
+int client_list(struct snapshot *snapshot, uint8_t flags, bool retries);
+
+/** Show everything below a name, and each change, until a signal. Return: 0; -errno. */
+int watch(const struct params_conf *conf);
 
 /** Print a parameter, as a line or as JSON. Return: 0; -EIO it could not be written. */
 int show_param(const struct param *param);
 
-/** Print one line for each change, at once. Return: as show_param. */
-int show_change(const struct param *param, bool removed);
+/** Print one line for a change, or a removal, at once. Return: as show_param. */
+int show_change(const struct param *param);
 
-/** Print a list: begin, each parameter, end. end returns as show_param. */
-void show_begin(void);
-void show_one(const struct param *param);
-int show_end(void);
+/** Print all of them. Return: as show_param. */
+int show_list(const struct store *store);
 
 #endif

@@ -2,20 +2,65 @@
 #include "serve.h"
 
 #include "app.h"
-#include "journal.h"
-#include "methods.h"
+#include "netio.h"
 #include "plx_lcore.h"
-#include "publish.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#define DRAIN_NS (5 * PLX_NS_PER_S)
-#define LAST_NS  (2 * PLX_NS_PER_S)
+#define DRAIN_NS   (5 * PLX_NS_PER_S)
+#define LAST_NS    (2 * PLX_NS_PER_S)
+#define PUBLISH_NS (100 * PLX_NS_PER_US) /* a partly filled page is sent then */
 
 static struct store *store;
 static struct journal *journal;
 static struct plx_rpc_service *service;
+
+/* Publishing: a NetIO publish socket whose tags are parameter ids --------------------------------
+ */
+
+static struct netio_context context;
+static struct netio_publish_socket publisher;
+
+static int publish_start(const char *address, unsigned port)
+{
+	const struct netio_publish_attr attr = {
+		.policy = NETIO_POLICY_CONFLATE,
+		.timeout_ns = PUBLISH_NS,
+	};
+	char host[PLX_ADDRESS_MAX];
+	unsigned of_address;
+	int rc = plx_address_split("--listen", address, host, &of_address);
+
+	rc = rc ? rc : netio_init(&context);
+	rc = rc ? rc : netio_publish_socket_init(&context.evloop, &publisher, &attr);
+	return rc ? rc : netio_publish_listen(&publisher, host, port);
+}
+
+void publish_change(const struct param *param)
+{
+	uint8_t record[WIRE_RECORD_MAX];
+
+	/* Delivery is between the subscribers and the socket; subscribers get gap reports. */
+	netio_buffered_publish(&publisher, param->id, record, record_write(param, record), 0, NULL);
+}
+
+unsigned publish_port(void)
+{
+	return netio_publish_socket_port(&publisher);
+}
+
+static void publish_stop(void)
+{
+	if (!context.evloop.ready)
+		return;
+	netio_publish_socket_fini(&publisher);
+	netio_fini(&context);
+}
+
+/* The service ------------------------------------------------------------------------------------
+ */
 
 static int start_service(const struct serve_conf *conf)
 {
@@ -24,6 +69,36 @@ static int start_service(const struct serve_conf *conf)
 
 	rc = rc ? rc : methods_add(service, store, journal);
 	return rc ? rc : plx_rpc_service_listen(service, conf->listen, NULL);
+}
+
+static void destroy_all(void)
+{
+	publish_stop();
+	plx_rpc_service_destroy(service);
+	store_destroy(store);
+	journal = NULL;
+	service = NULL;
+	store = NULL;
+}
+
+int serve_begin(const struct serve_conf *conf)
+{
+	struct journal_stats stats;
+	int rc = store_create(&store);
+
+	rc = rc ? rc : journal_open(conf->path, conf->others, store, methods_answer, &journal);
+	rc = rc ? rc : publish_start(conf->listen, conf->publish_port);
+	rc = rc ? rc : start_service(conf);
+	if (rc) {
+		journal_close(journal, &stats);
+		destroy_all();
+	}
+	return rc;
+}
+
+const char *serve_address(void)
+{
+	return plx_rpc_service_address(service, 0);
 }
 
 static const char *s(uint64_t count)
@@ -41,38 +116,17 @@ static void say_end(const struct journal_stats *stats)
 			    stats->lost == 1 ? " is" : "s are");
 }
 
-/* Durable changes are still answered. Late answers from the disk are also sent. */
-static void finish(struct journal_stats *stats_out)
+/* Durable changes are still answered, and late answers are also sent. */
+int serve_end(const struct serve_conf *conf)
 {
+	struct journal_stats stats;
 	bool is_late = plx_rpc_service_finish(service, DRAIN_NS) != 0;
 
-	journal_close(journal, stats_out);
+	journal_close(journal, &stats);
 	if (is_late)
 		plx_rpc_service_finish(service, LAST_NS);
-	say_end(stats_out);
-}
-
-int serve(const struct serve_conf *conf)
-{
-	struct journal_stats stats = {0};
-	int rc = store_create(&store);
-
-	rc = rc ? rc : journal_open(conf->path, store, &journal);
-	rc = rc ? rc : publish_start(conf->listen, conf->publish_port);
-	rc = rc ? rc : journal_start(journal, conf->others);
-	rc = rc ? rc : start_service(conf);
-	if (rc == 0) {
-		plx_app_say("%" PRIu32 " parameter%s in %s", store_count(store),
-			    s(store_count(store)), conf->path);
-		plx_app_say("listening on %s", plx_rpc_service_address(service, 0));
-		plx_loop_run();
-		finish(&stats);
-	} else {
-		journal_close(journal, NULL);
-	}
-	publish_stop();
-	plx_rpc_service_destroy(service);
-	store_destroy(store);
+	destroy_all();
+	say_end(&stats);
 	if (stats.lost)
 		return plx_fail(EIO, "%s: %" PRIu64 " change%s not in it", conf->path, stats.lost,
 				stats.lost == 1 ? " is" : "s are");
@@ -81,5 +135,18 @@ int serve(const struct serve_conf *conf)
 				"%s: it, or its -wal, was moved, removed or replaced while this "
 				"process had it",
 				conf->path);
-	return rc;
+	return 0;
+}
+
+int serve(const struct serve_conf *conf)
+{
+	int rc = serve_begin(conf);
+
+	if (rc)
+		return rc;
+	plx_app_say("%" PRIu32 " parameter%s in %s", store_count(store), s(store_count(store)),
+		    conf->path);
+	plx_app_say("listening on %s", serve_address());
+	plx_loop_run();
+	return serve_end(conf);
 }

@@ -14,8 +14,6 @@ static const char *const limit_names[LIMIT_COUNT] = {
 	"min", "max", "alarm_low", "alarm_high", "warn_low", "warn_high", "hysteresis",
 };
 
-static json_t *all;
-
 static json_t *json_of(const struct param_value *value)
 {
 	switch (value->type) {
@@ -25,8 +23,8 @@ static json_t *json_of(const struct param_value *value)
 		return json_integer(value->integer);
 	case PARAM_REAL:
 		return json_real(value->real);
-	default: /* invalid UTF-8 is not valid JSON */
-		return json_stringn(value->text.bytes, value->text.length) ?: json_null();
+	default: /* NULL: it is no UTF-8 */
+		return json_stringn(value->text.bytes, value->text.length);
 	}
 }
 
@@ -54,43 +52,6 @@ static void format_time(uint64_t ns, char out[TIME_TEXT])
 	length = strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(out + length, TIME_TEXT - length, ".%03uZ",
 		 (unsigned)(ns % PLX_NS_PER_S / PLX_NS_PER_MS));
-}
-
-static void set_alarm(json_t *object, const struct param_alarm *alarm)
-{
-	char since[TIME_TEXT];
-
-	json_object_set_new(object, "alarm", json_string(param_alarms[alarm->state]));
-	if (alarm->state == ALARM_NONE)
-		return;
-	json_object_set_new(object, "severity", json_string(param_severity(alarm->level)));
-	json_object_set_new(object, "side", json_string(alarm->level < 0 ? "low" : "high"));
-	if (!alarm->since_ns)
-		return;
-	format_time(alarm->since_ns, since);
-	json_object_set_new(object, "alarm_since", json_string(since));
-}
-
-static json_t *object_of(const struct param *param)
-{
-	json_t *object = json_object();
-
-	json_object_set_new(object, "name", json_stringn(param->name, param->name_length));
-	json_object_set_new(object, "type", json_string(param_types[param->kind.type - 1]));
-	json_object_set_new(object, "value", json_of(&param->value));
-	if (json_is_null(json_object_get(object, "value")))
-		json_object_set_new(object, "value_hex", hex_of(&param->value));
-	json_object_set_new(object, "revision", json_integer((json_int_t)param->revision));
-	if (param->kind.unit[0])
-		json_object_set_new(object, "unit", json_string(param->kind.unit) ?: json_null());
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		if (param->kind.has[i])
-			json_object_set_new(object, limit_names[i], json_of(&param->kind.limit[i]));
-	}
-	if (param->kind.latch)
-		json_object_set_new(object, "latch", json_true());
-	set_alarm(object, &param->alarm);
-	return object;
 }
 
 /* Text from a service, which must not control the terminal. */
@@ -128,105 +89,125 @@ static void show_line(const struct param *param)
 	puts(")");
 }
 
+/* JSON -------------------------------------------------------------------------------------------
+ */
+
 /* Separators between the parts of an object. */
 struct layout {
 	const char *begin, *colon, *comma, *end;
 };
 
-static const struct layout of_line = {"{", ":", ",", "}"};
-static const struct layout of_get = {"{\n  ", ": ", ",\n  ", "\n}"};
+static const struct layout of_line = {"{", ":", ",", "}\n"};
+static const struct layout of_get = {"{\n  ", ": ", ",\n  ", "\n}\n"};
 static const struct layout of_list = {"\n  {\n    ", ": ", ",\n    ", "\n  }"};
 
-/* One member at a time: jansson uses one precision for all numbers of a dump. */
-static void print_member(json_t *value)
+/* before: what comes before the member; then before the next one. Takes the value; NULL, of text
+ * that is no UTF-8: null. One member at a time: jansson uses one precision for all numbers of a
+ * dump. */
+static void show_member(const struct layout *layout, const char **before, const char *key,
+			json_t *value)
 {
 	size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
 
 	if (json_is_real(value))
 		flags |= JSON_REAL_PRECISION((size_t)param_real_digits(json_real_value(value)));
-	json_dumpf(value, stdout, flags);
+	printf("%s\"%s\"%s", *before, key, layout->colon);
+	if (value)
+		json_dumpf(value, stdout, flags);
+	else
+		fputs("null", stdout);
+	json_decref(value);
+	*before = layout->comma;
 }
 
-static void print_object(json_t *object, const struct layout *layout)
+static void show_alarm_members(const struct param_alarm *alarm, const struct layout *layout,
+			       const char **before)
 {
-	const char *before = layout->begin, *key;
-	json_t *value;
+	char since[TIME_TEXT];
 
-	json_object_foreach(object, key, value)
-	{
-		printf("%s\"%s\"%s", before, key, layout->colon);
-		print_member(value);
-		before = layout->comma;
+	show_member(layout, before, "alarm", json_string(param_alarms[alarm->state]));
+	if (alarm->state == ALARM_NONE)
+		return;
+	show_member(layout, before, "severity", json_string(param_severity(alarm->level)));
+	show_member(layout, before, "side", json_string(alarm->level < 0 ? "low" : "high"));
+	if (!alarm->since_ns)
+		return;
+	format_time(alarm->since_ns, since);
+	show_member(layout, before, "alarm_since", json_string(since));
+}
+
+/* is_change: with whether it was removed. */
+static void show_json(const struct param *param, const struct layout *layout, bool is_change)
+{
+	const struct param_kind *kind = &param->kind;
+	const char *before = layout->begin;
+	json_t *value = json_of(&param->value);
+
+	show_member(layout, &before, "name", json_stringn(param->name, param->name_length));
+	show_member(layout, &before, "type", json_string(param_types[kind->type - 1]));
+	show_member(layout, &before, "value", value);
+	if (!value)
+		show_member(layout, &before, "value_hex", hex_of(&param->value));
+	show_member(layout, &before, "revision", json_integer((json_int_t)param->revision));
+	if (kind->unit[0])
+		show_member(layout, &before, "unit", json_string(kind->unit));
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (kind->has[i])
+			show_member(layout, &before, limit_names[i], json_of(&kind->limit[i]));
 	}
+	if (kind->latch)
+		show_member(layout, &before, "latch", json_true());
+	show_alarm_members(&param->alarm, layout, &before);
+	if (is_change)
+		show_member(layout, &before, "removed", json_boolean(param->removed));
 	fputs(layout->end, stdout);
 }
 
-static void print_list(const json_t *list)
-{
-	json_t *object;
-	size_t i;
-
-	putchar('[');
-	json_array_foreach(list, i, object)
-	{
-		if (i)
-			putchar(',');
-		print_object(object, &of_list);
-	}
-	puts(json_array_size(list) ? "\n]" : "]");
-}
+/* Either -----------------------------------------------------------------------------------------
+ */
 
 int show_param(const struct param *param)
 {
-	json_t *object = params_asked->json ? object_of(param) : NULL;
-
-	if (object) {
-		print_object(object, &of_get);
-		putchar('\n');
-		json_decref(object);
-	} else {
-		show_line(param);
-	}
-	return plx_app_flush();
-}
-
-int show_change(const struct param *param, bool removed)
-{
-	json_t *object = params_asked->json ? object_of(param) : NULL;
-
-	if (object) {
-		json_object_set_new(object, "removed", json_boolean(removed));
-		print_object(object, &of_line);
-		putchar('\n');
-		json_decref(object);
-	} else if (removed) {
-		printf("%.*s removed  (revision %" PRIu64 ")\n", (int)param->name_length,
-		       param->name, param->revision);
-	} else {
-		show_line(param);
-	}
-	return plx_app_flush();
-}
-
-void show_begin(void)
-{
-	if (params_asked->json)
-		all = json_array();
-}
-
-void show_one(const struct param *param)
-{
-	if (params_asked->json)
-		json_array_append_new(all, object_of(param));
+	if (params_asked->format)
+		show_json(param, &of_get, false);
 	else
 		show_line(param);
+	return plx_app_flush();
 }
 
-int show_end(void)
+int show_change(const struct param *param)
 {
-	if (params_asked->json) {
-		print_list(all);
-		json_decref(all);
+	if (params_asked->format)
+		show_json(param, &of_line, true);
+	else if (param->removed)
+		printf("%.*s removed  (revision %" PRIu64 ")\n", (int)param->name_length,
+		       param->name, param->revision);
+	else
+		show_line(param);
+	return plx_app_flush();
+}
+
+static void show_json_list(const struct store *store)
+{
+	const char *before = "[";
+
+	for (const struct param *param = store_first(store, "", 0, false); param;
+	     param = store_next(param)) {
+		fputs(before, stdout);
+		show_json(param, &of_list, false);
+		before = ",";
 	}
+	puts(store_count(store) ? "\n]" : "[]");
+}
+
+int show_list(const struct store *store)
+{
+	if (params_asked->format) {
+		show_json_list(store);
+		return plx_app_flush();
+	}
+	for (const struct param *param = store_first(store, "", 0, false); param;
+	     param = store_next(param))
+		show_line(param);
 	return plx_app_flush();
 }

@@ -1,90 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Watching: subscribes to changes first and lists everything after that, so none is missed in
- * between. A mirror of what was shown orders the updates of both paths. */
-#include "watch.h"
+ * between. A snapshot of what was shown orders the reports of both. Callbacks only note what to do;
+ * `follow` does it. */
+#include "params.h"
 
-#include "listing.h"
-#include "mirror.h"
+#include "bytes.h"
 #include "netio.h"
 #include "plx_lcore.h"
 #include "wire.h"
 
-#include <endian.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static struct {
 	const struct params_conf *conf;
-	struct plx_rpc_client *client;
 	struct netio_context netio;
 	struct netio_subscribe_socket socket;
 	struct plx_fd *output; /* standard output, unless it is a file */
-	struct mirror *mirror; /* of what was shown */
-	struct listing listing;
-	const char *below;
+	struct snapshot shown;
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
-	bool asks;    /* asking for the port it publishes at */
+	bool is_subscribed;
+	bool lists;   /* all is to be listed, once subscribed */
+	bool asks;    /* the port where changes are published may be another one */
 	bool is_gone; /* and this was reported */
-	bool ends;    /* report nothing more */
-	int rc;
 } seen;
-
-static void fail(int rc)
-{
-	seen.rc = rc;
-	listing_stop(&seen.listing);
-	plx_loop_quit();
-}
 
 /* Showing ----------------------------------------------------------------------------------------
  */
 
-static void show(const struct param *param, bool removed)
+static void on_news(const struct param *param)
 {
-	int rc = show_change(param, removed);
+	int rc = show_change(param);
 
 	if (rc)
-		fail(rc);
+		client_fail(rc);
 }
 
-static void take(const struct param *param, bool removed)
+static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
 {
-	int rc;
+	const char *below = seen.conf->below ? seen.conf->below : "";
+	struct param param;
+	const char *wrong = record_read(message->data, message->len, &param);
+	int rc = 0;
 
-	if (!param_name_is_below(param->name, param->name_length, seen.below, strlen(seen.below)))
-		return;
-	rc = mirror_take(seen.mirror, param, removed);
-	if (rc > 0)
-		show(param, removed);
-	else if (rc < 0)
-		fail(rc);
-}
-
-static void on_begun(void *arg)
-{
-	mirror_begin(seen.mirror);
-}
-
-static void on_found(const struct param *param, void *arg)
-{
-	take(param, false);
-}
-
-static void on_gone(const struct param *param, void *arg)
-{
-	show(param, true);
-}
-
-static void on_ended(void *arg)
-{
-	mirror_end(seen.mirror, on_gone, NULL);
-}
-
-static void on_failed(int rc, void *arg)
-{
-	fail(rc);
+	if (wrong)
+		rc = plx_fail(EPROTO, "what is published: %s", wrong);
+	else if (param_name_is_below(param.name, param.name_length, below, strlen(below)))
+		rc = snapshot_take(&seen.shown, &param);
+	if (rc)
+		client_fail(rc);
 }
 
 /* The subscription -------------------------------------------------------------------------------
@@ -94,7 +61,7 @@ static void on_failed(int rc, void *arg)
  * standard output. */
 static void say_gone(bool is_gone)
 {
-	if (seen.ends || is_gone == seen.is_gone)
+	if (client_over() || is_gone == seen.is_gone)
 		return;
 	seen.is_gone = is_gone;
 	fprintf(stderr, "%s: the service is %s\n", params_app.name,
@@ -105,115 +72,78 @@ static void on_subscribed(struct netio_publisher *publisher,
 			  const struct netio_subscription *subscription)
 {
 	say_gone(false);
-	listing_begin(&seen.listing);
+	seen.is_subscribed = seen.lists = true;
+	plx_loop_quit();
 }
 
 static void on_lost(struct netio_publisher *publisher,
 		    const struct netio_subscription *subscription, const char *why)
 {
-	listing_stop(&seen.listing);
-	mirror_lose(seen.mirror);
+	int rc = snapshot_lose(&seen.shown);
+
+	seen.is_subscribed = false;
+	if (rc)
+		client_fail(rc);
 }
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
-	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* otherwise the newest arrived */
-		listing_once_more(&seen.listing);
+	if (gap->reasons == NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* the newest arrived */
+		return;
+	seen.lists = true;
+	plx_loop_quit();
 }
 
 static void on_refused(struct netio_publisher *publisher,
 		       const struct netio_subscription *subscription, const char *why)
 {
-	fail(plx_fail(EIO, "the service does not let this one watch: %s", why));
+	client_fail(plx_fail(EIO, "the service does not let this one watch: %s", why));
 }
 
-static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
+static void on_away(struct netio_publisher *publisher, enum plx_link_reason reason, const char *why)
 {
-	struct param param;
-	bool removed;
-	const char *wrong = record_read(message->data, message->len, &param, &removed);
-
-	if (wrong)
-		fail(plx_fail(EPROTO, "what is published: %s", wrong));
-	else
-		take(&param, removed);
+	say_gone(true);
+	seen.asks = true;
+	plx_loop_quit();
 }
 
 /* Subscribe to everything, because the set of ids below a name changes. */
 static const struct netio_subscription everything = {
 	.tag = 1, .last = UINT64_MAX, .policy = NETIO_POLICY_CONFLATE};
 
-/* A restarted service may publish at another port. */
-static void use_port(unsigned port)
+/* A restarted service may publish at another port. Return: 0; -errno. */
+static int use_port(unsigned port)
 {
 	if (port == seen.port)
-		return;
+		return 0;
 	if (seen.port)
 		netio_unsubscribe_from(&seen.socket, seen.host, seen.port, &everything);
 	seen.port = port;
-	if (netio_subscribe_to(&seen.socket, seen.host, port, &everything) != 0)
-		fail(-EIO);
+	return netio_subscribe_to(&seen.socket, seen.host, port, &everything);
 }
 
-static const char *read_port(const uint8_t *data, size_t length, unsigned *port_out)
+/* retries: without a reply, the next attempt to connect asks again. Return: 0; as client_call. */
+static int ask_port(bool retries)
 {
-	uint16_t port;
-
-	if (length != sizeof(port))
-		return "the reply to --watch is no port";
-	memcpy(&port, data, sizeof(port));
-	*port_out = le16toh(port);
-	return *port_out ? NULL : "it does not publish";
-}
-
-static void on_port(const struct plx_rpc_result *result, void *arg)
-{
-	const char *wrong;
-	unsigned port = 0;
+	const struct plx_rpc_result *reply;
+	int rc;
 
 	seen.asks = false;
-	if (result->status != PLX_RPC_OK) /* the next connection attempt asks again */
-		return;
-	wrong = read_port(result->data, result->length, &port);
-	if (wrong)
-		fail(plx_fail(EPROTO, "%s", wrong));
-	else
-		use_port(port);
-}
-
-static void on_away(struct netio_publisher *publisher, enum plx_link_reason reason, const char *why)
-{
-	struct plx_rpc_call call = {
-		.method = PARAMS_WATCH,
-		.deadline_ns = seen.conf->deadline_ns,
-		.done = on_port,
-	};
-
-	say_gone(true);
-	if (!seen.asks)
-		seen.asks = plx_rpc_call_start(seen.client, &call, NULL, 0, NULL) == 0;
-}
-
-/* Return: 0; -errno. */
-static int ask_port(unsigned *port_out)
-{
-	struct answer answer;
-	const char *wrong;
-	int rc = params_call(seen.client, "--watch", PARAMS_WATCH, false, NULL, 0, &answer);
-
+	rc = client_call("--watch", PARAMS_WATCH, false, NULL, 0, &reply);
 	if (rc)
-		return rc;
-	wrong = read_port(answer.data, answer.length, port_out);
-	answer_let_go(&answer);
-	return wrong ? plx_fail(EPROTO, "%s", wrong) : 0;
+		return retries ? client_over() : rc;
+	if (reply->length != sizeof(uint16_t))
+		return plx_fail(EPROTO, "the reply to --watch is no port");
+	if (get16(reply->data) == 0)
+		return plx_fail(EPROTO, "it does not publish");
+	return use_port(get16(reply->data));
 }
 
-static int subscribe(void)
+static int begin(void)
 {
-	unsigned port = 0, of_service;
-	int rc = ask_port(&port);
+	unsigned of_service;
+	int rc = plx_address_split("--connect", seen.conf->service, seen.host, &of_service);
 
-	rc = rc ? rc : plx_address_split("--connect", seen.conf->service, seen.host, &of_service);
 	rc = rc ? rc : netio_init(&seen.netio);
 	rc = rc ? rc : netio_subscribe_socket_init(&seen.netio.evloop, &seen.socket, NULL);
 	if (rc)
@@ -226,31 +156,45 @@ static int subscribe(void)
 	seen.socket.cb_connection_closed = on_away;
 	seen.socket.cb_gap = on_gap;
 	seen.socket.cb_msg_received = on_message;
-	use_port(port);
-	return seen.rc;
+	return ask_port(false);
 }
 
-static void prepare(const struct params_conf *conf, struct plx_rpc_client *client)
+/* Return: 0; the error that ends the watch. */
+static int list_again(void)
 {
-	seen.conf = conf;
-	seen.client = client;
-	seen.below = conf->below ? conf->below : "";
-	seen.listing = (struct listing){
-		.client = client,
-		.below = seen.below,
-		.deadline_ns = conf->deadline_ns,
-		.begun = on_begun,
-		.found = on_found,
-		.ended = on_ended,
-		.failed = on_failed,
-	};
+	int rc;
+
+	seen.lists = false;
+	rc = client_list(&seen.shown, 0, true);
+	return rc == -EAGAIN ? 0 : rc; /* lost: the next subscription lists */
 }
+
+/* Return: 0 at a signal; -errno. */
+static int follow(void)
+{
+	int rc;
+
+	while ((rc = client_over()) == 0) {
+		if (seen.asks)
+			rc = ask_port(true);
+		else if (seen.is_subscribed && seen.lists)
+			rc = list_again();
+		else
+			plx_loop_run();
+		if (rc)
+			break;
+	}
+	return rc == -EINTR ? 0 : rc;
+}
+
+/* Output -----------------------------------------------------------------------------------------
+ */
 
 static void on_reader_left(int fd, uint32_t events, void *arg)
 {
 	plx_fd_remove(seen.output);
 	seen.output = NULL;
-	fail(plx_fail(EPIPE, "standard output: %s", plx_app_stream_error(EPIPE)));
+	client_fail(plx_fail(EPIPE, "standard output: %s", plx_app_stream_error(EPIPE)));
 }
 
 /* Changes may be rare, so watch for a reader that leaves. A file has no reader.
@@ -262,26 +206,22 @@ static int watch_reader(void)
 	return rc == -EPERM ? 0 : rc;
 }
 
-int watch(const struct params_conf *conf, struct plx_rpc_client *client)
+int watch(const struct params_conf *conf)
 {
-	int rc = mirror_create(&seen.mirror);
+	int rc = snapshot_init(&seen.shown, on_news);
 
 	if (rc)
 		return rc;
-	prepare(conf, client);
+	seen.conf = conf;
 	rc = watch_reader();
-	rc = rc ? rc : subscribe();
-	if (rc == 0) {
-		plx_loop_run();
-		rc = seen.rc;
-	}
-	seen.ends = true;
+	rc = rc ? rc : begin();
+	rc = rc ? rc : follow();
+	client_fail(rc ? rc : -EINTR); /* report nothing more */
 	plx_fd_remove(seen.output);
 	if (seen.netio.evloop.ready) {
 		netio_subscribe_socket_fini(&seen.socket);
 		netio_fini(&seen.netio);
 	}
-	listing_stop(&seen.listing);
-	mirror_destroy(seen.mirror);
+	snapshot_fini(&seen.shown);
 	return rc;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records, and pages of them. */
-#include "wire_priv.h"
+/* Records, pages of them, and requests. */
+#include "wire.h"
+
+#include "bytes.h"
 
 #define RECORD_BYTES 48
 /* One flag per limit, and: */
@@ -8,15 +10,58 @@
 #define FLAG_REMOVED (2u << LIMIT_COUNT)
 #define FLAGS        ((4u << LIMIT_COUNT) - 1)
 
+/* Parts ----------------------------------------------------------------------------------------
+ */
+
+static void put_number(uint8_t *out, const struct param_value *value)
+{
+	uint64_t bits = 0;
+
+	if (value->type == PARAM_REAL)
+		memcpy(&bits, &value->real, sizeof(bits));
+	else if (value->type != PARAM_TEXT)
+		bits = (uint64_t)value->integer;
+	put64(out, bits);
+}
+
+static struct param_value get_number(const uint8_t *in, enum param_type type)
+{
+	struct param_value value = {.type = type};
+	uint64_t bits = get64(in);
+
+	if (type == PARAM_REAL)
+		memcpy(&value.real, &bits, sizeof(bits));
+	else
+		value.integer = (int64_t)bits;
+	return value;
+}
+
+static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t length)
+{
+	if (length)
+		memcpy(out, bytes, length);
+	return out + length;
+}
+
+/** Fields that must be zero may get a meaning later. */
+static bool is_zero(const uint8_t *in, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (in[i])
+			return false;
+	}
+	return true;
+}
+
 /* Records ----------------------------------------------------------------------------------------
  */
 
-size_t record_write(const struct param *param, bool removed, uint8_t *out)
+size_t record_write(const struct param *param, uint8_t *out)
 {
 	const struct param_kind *kind = &param->kind;
 	uint32_t text = kind->type == PARAM_TEXT ? param->value.text.length : 0;
 	size_t unit = strlen(kind->unit);
-	uint32_t flags = (kind->latch ? FLAG_LATCH : 0) | (removed ? FLAG_REMOVED : 0);
+	uint32_t flags = (kind->latch ? FLAG_LATCH : 0) | (param->removed ? FLAG_REMOVED : 0);
 	uint8_t *at = out + RECORD_BYTES;
 
 	memset(out, 0, RECORD_BYTES);
@@ -58,16 +103,7 @@ static size_t read_limits(const uint8_t *in, uint32_t flags, struct param_kind *
 	return used;
 }
 
-static const char *check_record(const struct param *param)
-{
-	const char *wrong = param_name_check(param->name, param->name_length);
-
-	wrong = wrong ? wrong : param_kind_check(&param->kind);
-	wrong = wrong ? wrong : param_alarm_check(&param->alarm);
-	return wrong ? wrong : param_value_check(&param->value);
-}
-
-const char *record_read(const uint8_t *in, size_t length, struct param *out, bool *removed_out)
+const char *record_read(const uint8_t *in, size_t length, struct param *out)
 {
 	size_t unit, name, text, limits;
 	const uint8_t *at = in + RECORD_BYTES;
@@ -107,8 +143,8 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out, boo
 	} else if (text) {
 		return "a number has a text";
 	}
-	*removed_out = flags & FLAG_REMOVED;
-	return check_record(out);
+	out->removed = flags & FLAG_REMOVED;
+	return param_check(out);
 }
 
 /* Pages ------------------------------------------------------------------------------------------
@@ -127,7 +163,7 @@ bool page_add(struct page *page, const struct param *param)
 
 	if (page->used + 2 + WIRE_RECORD_MAX > WIRE_PAGE_MAX)
 		return false;
-	length = record_write(param, false, page->bytes + page->used + 2);
+	length = record_write(param, page->bytes + page->used + 2);
 	put16(page->bytes + page->used, (uint32_t)length);
 	page->used += 2 + length;
 	return true;
@@ -174,7 +210,6 @@ bool page_next(const uint8_t *in, size_t length, size_t *offset, struct param *o
 	       const char **wrong_out)
 {
 	size_t left = length - *offset, record;
-	bool removed;
 
 	*wrong_out = NULL;
 	if (left == 0)
@@ -184,7 +219,121 @@ bool page_next(const uint8_t *in, size_t length, size_t *offset, struct param *o
 		*wrong_out = "a record is longer than its page";
 		return false;
 	}
-	*wrong_out = record_read(in + *offset + 2, record, out, &removed);
+	*wrong_out = record_read(in + *offset + 2, record, out);
 	*offset += 2 + record;
 	return !*wrong_out;
+}
+
+/* Requests ---------------------------------------------------------------------------------------
+ */
+
+size_t set_write(const struct set_order *order, uint8_t *out)
+{
+	bool is_text = !order->is_typed || order->value.type == PARAM_TEXT;
+	uint8_t *at = out + WIRE_SET_BYTES;
+
+	memset(out, 0, WIRE_SET_BYTES);
+	out[0] = order->flags;
+	out[1] = order->is_typed ? (uint8_t)order->value.type : 0;
+	put16(out + 2, order->name_length);
+	put64(out + 8, order->expected);
+	if (!is_text)
+		put_number(out + 16, &order->value);
+	at = put_bytes(at, order->name, order->name_length);
+	if (is_text)
+		at = put_bytes(at, order->value.text.bytes, order->value.text.length);
+	return (size_t)(at - out);
+}
+
+const char *set_read(const uint8_t *in, size_t length, struct set_order *out)
+{
+	size_t name, rest;
+	bool is_text;
+
+	if (length < WIRE_SET_BYTES)
+		return "the order is cut off";
+	name = get16(in + 2);
+	rest = length - WIRE_SET_BYTES;
+	if (name > rest)
+		return "the name is longer than the order";
+	if (in[0] & ~(WIRE_DURABLE | WIRE_EXPECT) || in[1] > PARAM_TEXT || !is_zero(in + 4, 4))
+		return "the order has flags or a type that nobody knows";
+	if (!(in[0] & WIRE_EXPECT) && !is_zero(in + 8, 8))
+		return "the order has a revision, and does not expect it";
+	is_text = in[1] == 0 || in[1] == PARAM_TEXT;
+	if (!is_text && rest != name)
+		return "there is something after the name";
+	if (is_text && !is_zero(in + 16, 8))
+		return "a text has a number";
+	*out = (struct set_order){
+		.flags = in[0],
+		.expected = get64(in + 8),
+		.name = (const char *)in + WIRE_SET_BYTES,
+		.name_length = (uint32_t)name,
+		.is_typed = in[1] != 0,
+	};
+	if (!is_text) {
+		out->value = get_number(in + 16, in[1]);
+	} else {
+		out->value.type = PARAM_TEXT;
+		out->value.text.bytes = out->name + name;
+		out->value.text.length = (uint32_t)(rest - name);
+	}
+	return param_value_check(&out->value);
+}
+
+const char *order_read(const uint8_t *in, size_t length, struct order *out)
+{
+	if (length < WIRE_ORDER_BYTES)
+		return "the order is cut off";
+	if (in[0] & ~WIRE_DURABLE || !is_zero(in + 1, WIRE_ORDER_BYTES - 1))
+		return "the order has flags that nobody knows";
+	*out = (struct order){
+		.is_durable = in[0] & WIRE_DURABLE,
+		.rest = in + WIRE_ORDER_BYTES,
+		.length = (uint32_t)(length - WIRE_ORDER_BYTES),
+	};
+	return NULL;
+}
+
+const char *define_read(const struct order *order, struct param *out)
+{
+	const char *wrong = record_read(order->rest, order->length, out);
+
+	if (wrong)
+		return wrong;
+	return out->removed ? "what is defined is not removed" : NULL;
+}
+
+size_t list_write(const struct list_order *order, uint8_t *out)
+{
+	uint8_t *at = out + WIRE_LIST_BYTES;
+
+	out[0] = order->flags;
+	out[1] = 0;
+	put16(out + 2, order->prefix_length);
+	at = put_bytes(at, order->prefix, order->prefix_length);
+	at = put_bytes(at, order->after, order->after_length);
+	return (size_t)(at - out);
+}
+
+const char *list_read(const uint8_t *in, size_t length, struct list_order *out)
+{
+	size_t prefix;
+
+	if (length < WIRE_LIST_BYTES)
+		return "the order is cut off";
+	prefix = get16(in + 2);
+	if (prefix > length - WIRE_LIST_BYTES)
+		return "the prefix is longer than the order";
+	if (in[0] & ~WIRE_ALARMS || in[1])
+		return "the order has flags that nobody knows";
+	*out = (struct list_order){
+		.flags = in[0],
+		.prefix = (const char *)in + WIRE_LIST_BYTES,
+		.prefix_length = (uint32_t)prefix,
+		.after = (const char *)in + WIRE_LIST_BYTES + prefix,
+		.after_length = (uint32_t)(length - WIRE_LIST_BYTES - prefix),
+	};
+	return NULL;
 }

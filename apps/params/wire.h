@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The protocol of plx-params. All numbers are little-endian. A record is a parameter, as in
- * replies, in publications, and on its way to the disk:
+ * replies and in publications:
  *
  *     0 revision (64 bits), 8 id (64), 16 start of the alarm state (64, ns since 1970 UTC),
  *     24 type, 25 alarm state, 26 alarm level (signed), 27 length of the unit, 28 length of the
@@ -89,11 +89,11 @@ struct list_order {
 	uint32_t prefix_length, after_length;
 };
 
-/** Write a record; out: WIRE_RECORD_MAX bytes. removed: it no longer exists. Return: its length. */
-size_t record_write(const struct param *param, bool removed, uint8_t *out);
+/** Write a record; out: WIRE_RECORD_MAX bytes. Return: its length. */
+size_t record_write(const struct param *param, uint8_t *out);
 
 /** Parse and check a record; name and text point into it. Return: NULL, or what is wrong. */
-const char *record_read(const uint8_t *in, size_t length, struct param *out, bool *removed_out);
+const char *record_read(const uint8_t *in, size_t length, struct param *out);
 
 /** Return: its length; out: WIRE_SET_BYTES, name and text. */
 size_t set_write(const struct set_order *order, uint8_t *out);

@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARAMETERS  8
+#define PARAMETERS  2
 #define IN_FLIGHT   64 /* a multiple of PARAMETERS: each call always sets the same one */
 #define DEADLINE_NS (10 * PLX_NS_PER_S)
 
 static struct plx_app_list services;
 
 static const struct plx_option options[] = {
-	PLX_LIST("connect", "ADDR", &services, "whose parameters load/0 to load/7 are set"),
+	PLX_LIST("connect", "ADDR", &services, "whose parameters load/0 and load/1 are set"),
 	PLX_OPTIONS_END,
 };
 

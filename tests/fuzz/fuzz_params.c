@@ -25,15 +25,14 @@ static void check_record(const uint8_t *data, size_t size)
 {
 	uint8_t again[WIRE_RECORD_MAX];
 	struct param param, back;
-	bool removed, removed_back;
 	size_t length;
 
-	if (record_read(data, size, &param, &removed))
+	if (record_read(data, size, &param))
 		return;
 	check_param(&param, data, size);
-	length = record_write(&param, removed, again);
+	length = record_write(&param, again);
 	must(length == size && memcmp(again, data, size) == 0);
-	must(!record_read(again, length, &back, &removed_back) && removed_back == removed);
+	must(!record_read(again, length, &back) && back.removed == param.removed);
 	must(back.id == param.id && back.revision == param.revision);
 	must(!param_alarm_check(&param.alarm) && back.alarm.state == param.alarm.state &&
 	     back.alarm.level == param.alarm.level && back.alarm.since_ns == param.alarm.since_ns);

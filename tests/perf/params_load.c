@@ -166,9 +166,9 @@ static void define(uint64_t index)
 	int rc;
 
 	name_of((uint32_t)index, name);
-	rc = plx_rpc_call_start(
-		load.client, &call, order,
-		WIRE_ORDER_BYTES + record_write(&param, false, order + WIRE_ORDER_BYTES), NULL);
+	rc = plx_rpc_call_start(load.client, &call, order,
+				WIRE_ORDER_BYTES + record_write(&param, order + WIRE_ORDER_BYTES),
+				NULL);
 	if (rc)
 		fail(rc);
 	load.open++;
@@ -233,8 +233,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 {
 	struct watcher *watcher = socket->data;
 	struct param param;
-	bool removed;
-	const char *wrong = record_read(message->data, message->len, &param, &removed);
+	const char *wrong = record_read(message->data, message->len, &param);
 	uint64_t i = wrong ? parameters : index_of(&param);
 
 	if (i >= parameters) {

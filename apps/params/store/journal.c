@@ -1,183 +1,366 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The journal: the lcore's side. */
-#include "journal_priv.h"
+/* The lcore collects changes. While the thread is idle, it gets all of them as a batch, which it
+ * writes as one transaction and gives back. Then the lcore answers those that wait, and hands over
+ * what came meanwhile. The batch belongs to one of them at a time:
+ *
+ *     the lcore                                       the thread
+ *     hand_over: post `filled`                        write_batches: wait for `filled`, write
+ *     on_written: answer, and hand over again         fire `written` */
+#include "journal.h"
 
 #include "plx_lcore.h"
-#include "wire.h"
+#include "tables.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-#define ANSWERS_NS (5 * PLX_NS_PER_S) /* time limit for the last answers of the thread */
+#define ROOM        (1u << 16) /* changes that are not on the disk */
+#define AHEAD       (2 * ROOM) /* how far numbers are marked as given, before they are */
+#define ANSWERS_MAX 256        /* per call, which delays all others */
+#define RETRY_NS    PLX_NS_PER_S
+#define ERROR_BYTES 512
 
-/* Opening ----------------------------------------------------------------------------------------
+/* A change on its way to the disk. */
+struct change {
+	STAILQ_ENTRY(change) link;
+	void *waiter;
+	bool is_refused; /* the file rejected it */
+	struct param param;
+	char bytes[]; /* its name and text */
+};
+
+STAILQ_HEAD(changes, change);
+
+enum stage {
+	STAGE_IDLE,
+	STAGE_WRITES, /* the thread has the batch */
+	STAGE_FAILED, /* the batch waits for the next try */
+	STAGE_ANSWERS,
+};
+
+struct journal {
+	struct tables *tables;
+	journal_answer_fn answer;
+	pthread_t thread;
+	sem_t filled; /* the thread has a batch; an empty one ends it */
+	struct plx_signal written;
+
+	/* Used by the lcore: */
+	enum stage stage;
+	struct changes waiting;
+	uint32_t pending; /* changes waiting, and in the batch */
+	struct change *spare;
+	struct numbers given, marked; /* marked: in the file */
+	struct plx_timer again;
+	struct journal_stats stats;
+	bool is_written;  /* the batch that is answered */
+	bool is_given_up; /* on the file: nothing more is written; logged */
+	bool ends;
+
+	/* Used by the thread while it has the batch, otherwise by the lcore: */
+	struct changes batch;
+	bool marks; /* the batch writes `mark` */
+	struct numbers mark;
+	int rc;
+	char error[ERROR_BYTES];
+};
+
+/* The thread -------------------------------------------------------------------------------------
  */
 
-static struct marks given(const struct store *store)
+/* Skips changes that the file rejects; they would block all others forever.
+ * Return: 0; -EUCLEAN; -EIO. */
+static int write_changes(struct journal *journal)
 {
-	return (struct marks){store_revision(store), store_last_id(store)};
-}
+	struct change *change;
 
-int journal_mark_ahead(struct journal *journal, struct marks given)
-{
-	struct marks ahead = {given.revision + AHEAD, given.id + AHEAD};
-	int rc;
+	STAILQ_FOREACH (change, &journal->batch, link) {
+		int rc = change->is_refused ? 0 : tables_put(journal->tables, &change->param);
 
-	/* Never backwards: the other mark may have been used up to its limit. */
-	if (ahead.revision < journal->marks.revision)
-		ahead.revision = journal->marks.revision;
-	if (ahead.id < journal->marks.id)
-		ahead.id = journal->marks.id;
-	rc = tables_mark(journal->tables, ahead.revision, ahead.id);
-	if (rc == 0)
-		journal->marks = ahead;
-	return rc;
-}
-
-/* A killed process has given numbers that it did not write. It had marked them. */
-static int mark_first(struct journal *journal)
-{
-	int rc = tables_begin(journal->tables);
-
-	rc = rc ? rc : journal_mark_ahead(journal, given(journal->store));
-	return rc ? rc : tables_commit(journal->tables);
-}
-
-/* After an orderly end the numbers given are known, and the next start continues from there. If
- * they cannot be written, it skips some. Return: whether the file is still at its path. */
-static bool mark_last(struct journal *journal)
-{
-	struct marks last = given(journal->store);
-	int rc = tables_begin(journal->tables);
-
-	if (rc)
-		return true;
-	rc = tables_mark(journal->tables, last.revision, last.id);
-	rc = rc ? rc : tables_commit(journal->tables);
-	if (rc)
-		tables_roll_back(journal->tables);
-	return rc != -ESTALE;
-}
-
-static int open_all(struct journal *journal, const char *path)
-{
-	struct plx_ring_attr attr = {
-		.kind = PLX_RING_SPSC,
-		.capacity = ROOM,
-		.element_bytes = sizeof(struct change *),
-	};
-	int rc = tables_open(path, &journal->tables);
-
-	rc = rc ? rc : tables_load(journal->tables, journal->store);
-	rc = rc ? rc : plx_ring_create(&attr, &journal->ring);
-	return rc ? rc : mark_first(journal);
-}
-
-int journal_open(const char *path, struct store *store, struct journal **journal_out)
-{
-	struct journal *journal = calloc(1, sizeof(*journal));
-	int rc;
-
-	if (!journal)
-		return plx_fail(ENOMEM, "out of memory");
-	journal->store = store;
-	rc = open_all(journal, path);
-	if (rc) {
-		plx_ring_destroy(journal->ring);
-		tables_close(journal->tables);
-		free(journal);
-		return rc;
+		if (rc == -EINVAL) {
+			change->is_refused = true;
+			plx_log(params_log, PLX_LOG_ERROR, "a change is not written: %s",
+				plx_error());
+		} else if (rc) {
+			return rc;
+		}
 	}
-	sem_init(&journal->filled, 0, 0);
-	*journal_out = journal;
 	return 0;
 }
 
-int journal_start(struct journal *journal, const cpu_set_t *cpus)
+static int write_batch(struct journal *journal)
+{
+	int rc = tables_begin(journal->tables);
+
+	if (rc)
+		return rc;
+	rc = write_changes(journal);
+	if (rc == 0 && journal->marks)
+		rc = tables_mark(journal->tables, &journal->mark);
+	return tables_end(journal->tables, rc);
+}
+
+static void *write_batches(void *arg)
+{
+	struct journal *journal = arg;
+
+	for (;;) {
+		while (sem_wait(&journal->filled) != 0)
+			;
+		if (STAILQ_EMPTY(&journal->batch))
+			return NULL;
+		journal->rc = write_batch(journal);
+		if (journal->rc)
+			snprintf(journal->error, sizeof(journal->error), "%s", plx_error());
+		plx_signal_fire(&journal->written);
+	}
+}
+
+/* Batches ----------------------------------------------------------------------------------------
+ */
+
+static struct numbers ahead_of(struct numbers given)
+{
+	return (struct numbers){given.revision + AHEAD, given.id + AHEAD};
+}
+
+/* Whether numbers that the file has not marked may be given before the batch after this one is on
+ * the disk: each pending change gives one at most. */
+static bool must_mark(const struct journal *journal)
+{
+	return journal->given.revision + ROOM > journal->marked.revision ||
+	       journal->given.id + ROOM > journal->marked.id;
+}
+
+/* All changes that wait join the batch, also one that failed. */
+static void hand_over(struct journal *journal)
+{
+	STAILQ_CONCAT(&journal->batch, &journal->waiting);
+	if (STAILQ_EMPTY(&journal->batch)) {
+		journal->stage = STAGE_IDLE;
+	} else if (journal->is_given_up) {
+		journal->stage = STAGE_ANSWERS;
+		plx_signal_fire(&journal->written);
+	} else {
+		journal->stage = STAGE_WRITES;
+		journal->marks = must_mark(journal);
+		journal->mark = ahead_of(journal->given);
+		sem_post(&journal->filled);
+	}
+}
+
+static void on_time(struct plx_timer *timer, void *arg)
+{
+	hand_over(arg);
+}
+
+static void give_up_file(struct journal *journal)
+{
+	bool is_moved = journal->rc == -ESTALE;
+
+	journal->is_given_up = true;
+	journal->stats.is_moved = is_moved;
+	plx_log(params_log, PLX_LOG_ERROR,
+		"%s; this process keeps changes in memory only from now on, and answers that they "
+		"are not written: stop it and %srestore the file from a backup",
+		journal->error, is_moved ? "put the file back, or " : "");
+}
+
+/* Retry until it is written, so that acknowledged changes survive while the process runs. Gives up
+ * on a damaged file, which accepts nothing, and on one that was moved. */
+static void take_result(struct journal *journal)
+{
+	journal->is_written = journal->rc == 0;
+	journal->stage = STAGE_ANSWERS;
+	if (journal->rc == 0) {
+		journal->stats.commits++;
+		if (journal->marks)
+			journal->marked = journal->mark;
+	} else if (journal->rc == -EUCLEAN || journal->rc == -ESTALE) {
+		give_up_file(journal);
+	} else if (journal->ends) {
+		plx_log(params_log, PLX_LOG_ERROR, "%s; %u change%s lost", journal->error,
+			journal->pending, journal->pending == 1 ? " is" : "s are");
+	} else {
+		plx_log(params_log, PLX_LOG_ERROR, "%s; trying again in 1 s", journal->error);
+		journal->stage = STAGE_FAILED;
+		plx_timer_start(&journal->again, RETRY_NS);
+	}
+}
+
+static void answer_one(struct journal *journal, struct change *change)
+{
+	bool is_there = journal->is_written && !change->is_refused;
+
+	journal->pending--;
+	journal->stats.changes += is_there;
+	journal->stats.lost += !is_there;
+	if (change->waiter)
+		journal->answer(change->waiter, change->param.revision, is_there);
+	free(change);
+}
+
+static void answer_some(struct journal *journal)
+{
+	struct change *change;
+
+	for (int i = 0; i < ANSWERS_MAX && (change = STAILQ_FIRST(&journal->batch)); i++) {
+		STAILQ_REMOVE_HEAD(&journal->batch, link);
+		answer_one(journal, change);
+	}
+	if (STAILQ_EMPTY(&journal->batch))
+		hand_over(journal);
+	else
+		plx_signal_fire(&journal->written);
+}
+
+static void on_written(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct journal *journal = arg;
+
+	if (journal->stage == STAGE_WRITES)
+		take_result(journal);
+	if (journal->stage == STAGE_ANSWERS)
+		answer_some(journal);
+}
+
+/* Changes ----------------------------------------------------------------------------------------
+ */
+
+uint64_t journal_next_revision(struct journal *journal)
+{
+	return ++journal->given.revision;
+}
+
+uint64_t journal_next_id(struct journal *journal)
+{
+	return ++journal->given.id;
+}
+
+int journal_reserve(struct journal *journal)
+{
+	if (journal->pending >= ROOM)
+		return -EAGAIN;
+	if (!journal->spare)
+		journal->spare = malloc(sizeof(struct change) + PARAM_NAME_MAX + PARAM_TEXT_MAX);
+	return journal->spare ? 0 : plx_fail(ENOMEM, "out of memory");
+}
+
+void journal_put(struct journal *journal, const struct param *param, void *waiter)
+{
+	uint32_t text = param->value.type == PARAM_TEXT ? param->value.text.length : 0;
+	struct change *change = journal->spare, *shorter;
+
+	/* Tens of thousands may be pending, so each keeps only what it needs. */
+	shorter = realloc(change, sizeof(*change) + param->name_length + text);
+	if (shorter)
+		change = shorter;
+	journal->spare = NULL;
+	*change = (struct change){.waiter = waiter, .param = *param};
+	change->param.name = memcpy(change->bytes, param->name, param->name_length);
+	if (text)
+		change->param.value.text.bytes = memcpy(change->bytes + param->name_length,
+							param->value.text.bytes, text);
+	STAILQ_INSERT_TAIL(&journal->waiting, change, link);
+	journal->pending++;
+	if (journal->stage == STAGE_IDLE)
+		hand_over(journal);
+}
+
+/* Begin and end ----------------------------------------------------------------------------------
+ */
+
+static int write_mark(struct journal *journal, struct numbers mark)
+{
+	int rc = tables_begin(journal->tables);
+
+	if (rc)
+		return rc;
+	return tables_end(journal->tables, tables_mark(journal->tables, &mark));
+}
+
+static int start_thread(struct journal *journal, const cpu_set_t *cpus)
 {
 	pthread_attr_t attr;
 	int rc;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus);
-	rc = pthread_create(&journal->thread, &attr, journal_write_all, journal);
+	rc = pthread_create(&journal->thread, &attr, write_batches, journal);
 	pthread_attr_destroy(&attr);
-	if (rc)
-		return plx_fail(rc, "the journal's thread cannot be started: %s", strerror(rc));
-	journal->started = true;
+	return rc ? plx_fail(rc, "the journal's thread cannot be started: %s", strerror(rc)) : 0;
+}
+
+/* A killed process has given numbers that it did not write. It had marked them. */
+static int open_all(struct journal *journal, const char *path, struct store *store)
+{
+	int rc = tables_open(path, &journal->tables);
+
+	rc = rc ? rc : tables_load(journal->tables, store, &journal->given);
+	journal->marked = ahead_of(journal->given);
+	rc = rc ? rc : write_mark(journal, journal->marked);
+	return rc ? rc : plx_signal_init(&journal->written, plx_lcore_id(), on_written, journal);
+}
+
+static void destroy(struct journal *journal)
+{
+	plx_signal_fini(&journal->written);
+	sem_destroy(&journal->filled);
+	tables_close(journal->tables);
+	free(journal->spare);
+	free(journal);
+}
+
+int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
+		 journal_answer_fn answer, struct journal **journal_out)
+{
+	struct journal *journal = calloc(1, sizeof(*journal));
+	int rc;
+
+	if (!journal)
+		return plx_fail(ENOMEM, "out of memory");
+	journal->answer = answer;
+	STAILQ_INIT(&journal->waiting);
+	STAILQ_INIT(&journal->batch);
+	sem_init(&journal->filled, 0, 0);
+	plx_timer_init(&journal->again, on_time, journal);
+	rc = open_all(journal, path, store);
+	rc = rc ? rc : start_thread(journal, cpus);
+	if (rc) {
+		destroy(journal);
+		return rc;
+	}
+	*journal_out = journal;
 	return 0;
 }
 
-/* Changes ----------------------------------------------------------------------------------------
- */
-
-int journal_reserve(struct journal *journal)
+/* The numbers given are known now, and the next start continues from there. If they cannot be
+ * written, it skips some. */
+static void mark_last(struct journal *journal)
 {
-	if (plx_ring_depth(journal->ring) >= ROOM)
-		return -EAGAIN;
-	if (!journal->spare)
-		journal->spare = malloc(sizeof(struct change) + WIRE_RECORD_MAX);
-	return journal->spare ? 0 : plx_fail(ENOMEM, "out of memory");
-}
-
-void journal_put(struct journal *journal, const struct param *param, bool removed,
-		 struct plx_rpc_request *request)
-{
-	struct change *change = journal->spare, *shorter;
-
-	*change = (struct change){
-		.request = request,
-		.revision = param->revision,
-		.id = param->id,
-	};
-	change->length = (uint32_t)record_write(param, removed, change->record);
-	/* Tens of thousands may be queued, so each keeps only what it needs. */
-	shorter = realloc(change, sizeof(*change) + change->length);
-	if (shorter)
-		change = shorter;
-	journal->spare = NULL;
-	/* There is room: it was reserved, and this is the only producer. */
-	plx_ring_push(journal->ring, &change);
-	/* After each push, so none is missed. It is a system call only while the thread sleeps. */
-	sem_post(&journal->filled);
-}
-
-/* The end ----------------------------------------------------------------------------------------
- */
-
-/* The thread answers by messages, and the lcore's lane has limited room: empty it until the thread
- * has ended. A thread still waiting for room then continues without answering. */
-static void join(struct journal *journal)
-{
-	uint64_t until_ns = plx_time_add(plx_now_ns(), ANSWERS_NS);
-
-	/* J1 -> J2: earlier puts are visible to the thread. */
-	plx_atomic_store(&journal->stage, STAGE_ENDS, PLX_RELEASE);
-	sem_post(&journal->filled);
-	while (pthread_tryjoin_np(journal->thread, NULL) == EBUSY) {
-		if (plx_now_ns() >= until_ns) {
-			/* Relaxed: publishes no other data. */
-			plx_atomic_store(&journal->stage, STAGE_IS_LATE, PLX_RELAXED);
-			pthread_join(journal->thread, NULL);
-			return;
-		}
-		plx_loop_turn();
-	}
+	if (write_mark(journal, journal->given) == -ESTALE)
+		journal->stats.is_moved = true;
 }
 
 void journal_close(struct journal *journal, struct journal_stats *stats_out)
 {
 	if (!journal)
 		return;
-	if (journal->started)
-		join(journal);
-	journal->stats.is_moved |= !mark_last(journal);
-	if (stats_out)
-		*stats_out = journal->stats;
-	sem_destroy(&journal->filled);
-	plx_ring_destroy(journal->ring);
-	tables_close(journal->tables);
-	free(journal->spare);
-	free(journal);
+	journal->ends = true;
+	if (journal->stage == STAGE_FAILED) {
+		plx_timer_stop(&journal->again);
+		hand_over(journal);
+	}
+	while (journal->stage != STAGE_IDLE)
+		plx_loop_turn();
+	sem_post(&journal->filled);
+	pthread_join(journal->thread, NULL);
+	mark_last(journal);
+	*stats_out = journal->stats;
+	destroy(journal);
 }

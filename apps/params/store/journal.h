@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The disk: a thread writes changes into an SQLite file, so no lcore waits for it. Changes that
- * arrive during a write form the next transaction. */
+/* The disk: a thread owns the SQLite file. It commits all changes since the last commit as one
+ * transaction, so no lcore waits for it. */
 #ifndef JOURNAL_H
 #define JOURNAL_H
 
-#include "plx_rpc.h"
 #include "store.h"
 
 #include <sched.h>
 
 struct journal;
 
-/** Open or create the file and read it into the store. Writes a transaction, so that an unwritable
- * store is not served. The transaction records which revisions and ids may be given before the next
- * one, so no later start gives them again. A file that is not a store, or is damaged, is not
- * modified. store: must outlive the journal. Return: 0; as tables_open and tables_load. */
-int journal_open(const char *path, struct store *store, struct journal **journal_out);
+/** A change is on the disk, or is lost. waiter: as given to journal_put, not NULL. Runs on the
+ * journal's lcore, from its loop, in the order of the changes. */
+typedef void (*journal_answer_fn)(void *waiter, uint64_t revision, bool is_written);
 
-/** Start the thread on these CPUs. Thread: an lcore. Return: 0; -errno. */
-int journal_start(struct journal *journal, const cpu_set_t *cpus);
+/** Open or create the file, read it into the store, and start the thread on these CPUs (NULL: any).
+ * Writes a transaction, so that an unwritable store is not served. A file that is not a store, or
+ * is damaged, is not modified. Thread: an lcore. Return: 0; as tables_open and tables_load;
+ * -errno. */
+int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
+		 journal_answer_fn answer, struct journal **journal_out);
+
+/** Numbers that were never given, by no earlier process either. Thread: as journal_open, also
+ * below. */
+uint64_t journal_next_revision(struct journal *journal);
+uint64_t journal_next_id(struct journal *journal);
 
 /** Reserve room for one change before making it, so that every change can be written. The room
- * stays until journal_put uses it. Thread: the one that started the journal. Return: 0; -EAGAIN the
- * disk is slow; -ENOMEM. */
+ * stays until journal_put uses it. Return: 0; -EAGAIN the disk is slow; -ENOMEM. */
 int journal_reserve(struct journal *journal);
 
 /** Write a change that was made: the parameter's new state, or its removal. Needs room from
- * journal_reserve. request: the thread answers it, with the revision once it is on the disk, or
- * with PARAMS_NOT_WRITTEN if that fails; NULL: no answer. Thread: as journal_reserve. */
-void journal_put(struct journal *journal, const struct param *param, bool removed,
-		 struct plx_rpc_request *request);
+ * journal_reserve. waiter: NULL: no answer. */
+void journal_put(struct journal *journal, const struct param *param, void *waiter);
 
 struct journal_stats {
-	uint64_t changes;  /**< changes on the disk */
-	uint64_t commits;  /**< transactions for them */
-	uint64_t failures; /**< failed attempts at transactions */
-	uint64_t lost;     /**< changes made but not on the disk */
-	bool is_moved;     /**< the file or its log was moved away */
+	uint64_t changes; /**< changes on the disk */
+	uint64_t commits; /**< transactions for them */
+	uint64_t lost;    /**< changes made but not on the disk */
+	bool is_moved;    /**< the file or its log was moved away */
 };
 
-/** Write what is left, and end. Turns the loop meanwhile, so that the thread's answers are sent. A
- * failing disk is retried once. stats_out: totals; may be NULL.
- * Thread: as journal_reserve, outside its loop. Accepts NULL, and a journal that was not
- * started. */
+/** Write what is left, answer, and end. A failing disk is retried once. stats_out: totals. Outside
+ * the lcore's loop, which it turns. Accepts NULL. */
 void journal_close(struct journal *journal, struct journal_stats *stats_out);
 
 #endif

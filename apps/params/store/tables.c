@@ -99,7 +99,7 @@ static int run(struct tables *tables, const char *sql)
 		     : tables_fail(tables, EIO, "it cannot be used");
 }
 
-/* Return: the value of a PRAGMA; -1 it failed. */
+/* Return: the first value of a query; -1 it failed. */
 static int64_t ask(struct tables *tables, const char *sql)
 {
 	sqlite3_stmt *statement;
@@ -134,21 +134,6 @@ static int make_tables(struct tables *tables)
 	return run(tables, sql);
 }
 
-/* Version 1 had one severity, no hysteresis and no times. */
-static int update_tables(struct tables *tables)
-{
-	return run(tables, "BEGIN IMMEDIATE;"
-			   "ALTER TABLE params ADD COLUMN level INTEGER NOT NULL DEFAULT 0;"
-			   "ALTER TABLE params ADD COLUMN since INTEGER NOT NULL DEFAULT 0;"
-			   "ALTER TABLE params ADD COLUMN warn_low;"
-			   "ALTER TABLE params ADD COLUMN warn_high;"
-			   "ALTER TABLE params ADD COLUMN hysteresis;"
-			   "UPDATE params SET level = CASE WHEN alarm = 'none' THEN 0 "
-			   "WHEN alarm_high IS NULL OR value < alarm_low THEN -2 ELSE 2 END;"
-			   "PRAGMA user_version = 2;"
-			   "COMMIT");
-}
-
 static bool lacks_folder(const struct tables *tables)
 {
 	int code = sqlite3_errcode(tables->db) & 0xff;
@@ -175,8 +160,6 @@ static int check_file(struct tables *tables)
 		return plx_fail(EINVAL,
 				"%s: it is an SQLite file of something else than plx-params",
 				tables->path);
-	if (version == 1)
-		return update_tables(tables);
 	if (version != VERSION)
 		return plx_fail(EINVAL,
 				"%s: a store of version %" PRId64 "; this plx-params reads %d",
@@ -184,29 +167,17 @@ static int check_file(struct tables *tables)
 	return 0;
 }
 
-/* SQLite returns the mode that it chose. For a file without a disk file it chooses another, without
- * an error. */
+/* SQLite uses the mode that it can, without an error: another one for a file without a disk. */
 static int write_ahead(struct tables *tables)
 {
-	sqlite3_stmt *statement;
-	const char *mode;
-	int rc = 0;
+	int rc = run(tables, "PRAGMA journal_mode = WAL");
 
-	if (sqlite3_prepare_v2(tables->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) !=
-	    SQLITE_OK)
-		return tables_fail(tables, EIO, "it cannot be used");
-	if (sqlite3_step(statement) != SQLITE_ROW) {
-		rc = tables_fail(tables, EIO, "it cannot be written ahead for");
-	} else {
-		mode = (const char *)sqlite3_column_text(statement, 0);
-		if (!mode || strcmp(mode, "wal") != 0)
-			rc = plx_fail(EINVAL,
-				      "%s: SQLite does not write ahead for it (its journal mode is "
-				      "'%s'), so that nothing would last; give the path of a file",
-				      tables->path, mode ? mode : "");
-	}
-	sqlite3_finalize(statement);
-	return rc;
+	if (rc || ask(tables, "SELECT journal_mode = 'wal' FROM pragma_journal_mode") == 1)
+		return rc;
+	return plx_fail(EINVAL,
+			"%s: SQLite does not write ahead for it, so that nothing would last; give "
+			"the path of a file",
+			tables->path);
 }
 
 static int prepare_all(struct tables *tables)
@@ -237,7 +208,7 @@ static int open_file(struct tables *tables)
  * not see each other's changes. A commit is on the disk when it returns. */
 static int open_all(struct tables *tables)
 {
-	int rc = tables_claim_path(tables);
+	int rc = tables_check_log(tables);
 
 	rc = rc ? rc : open_file(tables);
 	rc = rc ? rc : run(tables, "PRAGMA locking_mode = EXCLUSIVE");
@@ -246,9 +217,7 @@ static int open_all(struct tables *tables)
 	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
 	rc = rc ? rc : prepare_all(tables);
 	rc = rc ? rc : run(tables, "BEGIN IMMEDIATE; COMMIT"); /* opens the log */
-	if (rc == 0)
-		tables_note_log(tables);
-	return rc;
+	return rc ? rc : tables_lock_log(tables);
 }
 
 int tables_open(const char *path, struct tables **tables_out)
@@ -258,7 +227,7 @@ int tables_open(const char *path, struct tables **tables_out)
 
 	if (!tables)
 		return plx_fail(ENOMEM, "out of memory");
-	tables->claim = -1;
+	tables->log = -1;
 	tables->path = strdup(path);
 	if (!tables->path) {
 		free(tables);
@@ -281,8 +250,8 @@ void tables_close(struct tables *tables)
 		sqlite3_finalize(tables->ready[i]);
 	tables_end_log(tables);
 	sqlite3_close(tables->db);
-	if (tables->claim >= 0)
-		close(tables->claim);
+	if (tables->log >= 0)
+		close(tables->log);
 	free(tables->path);
 	free(tables);
 }

@@ -7,8 +7,10 @@
 
 struct tables;
 
-/** Greater revisions and ids were never given: a file that contains them is rejected. */
-#define TABLES_NUMBER_MAX (INT64_MAX / 2)
+/** The highest revision and id given so far. */
+struct numbers {
+	uint64_t revision, id;
+};
 
 /** Open or create the file and lock it: no other process reads or writes it, or opens another file
  * at its path, until it is closed. Return: 0; -EINVAL it is something else, of a later version, or
@@ -21,18 +23,17 @@ void tables_close(struct tables *tables);
 
 /** Read everything into an empty store. Alarms are recomputed from the values, which may have been
  * edited. Return: 0; -EINVAL invalid contents; -EIO; -ENOMEM. */
-int tables_load(struct tables *tables, struct store *store);
+int tables_load(struct tables *tables, struct store *store, struct numbers *given_out);
 
-/** A transaction: begin, changes and marks, then commit or roll back. Return: 0; -EINVAL the file
- * will never accept this change, and the rest of the transaction stays; -EUCLEAN it is damaged;
- * -ESTALE (commit) the file or its log was moved, removed or replaced; -EIO. */
+/** A transaction: begin, changes and a mark, then end. Return: 0; -EINVAL the file will never
+ * accept this change, and the rest of the transaction stays; -EUCLEAN it is damaged; -EIO. */
 int tables_begin(struct tables *tables);
+/** Write the parameter's state, or its removal. */
 int tables_put(struct tables *tables, const struct param *param);
-int tables_remove(struct tables *tables, const struct param *param);
-int tables_commit(struct tables *tables);
-void tables_roll_back(struct tables *tables);
-
 /** Numbers up to these may have been given: a loaded store continues after them. */
-int tables_mark(struct tables *tables, uint64_t revision, uint64_t id);
+int tables_mark(struct tables *tables, const struct numbers *given);
+/** Commit if rc is 0, else roll back. Return: rc; else as above; -ESTALE the file or its log was
+ * moved, removed or replaced. */
+int tables_end(struct tables *tables, int rc);
 
 #endif

@@ -1,135 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The path of the file: one process claims it, and the opened file must stay there. */
-#include "base_internal.h"
+/* The paths of the file and its log, which must stay there. SQLite locks the file. It does not lock
+ * the log, finds it by name, and would apply it to any file that gets the name, so this process
+ * locks it too. */
 #include "tables_priv.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-/* A claim ----------------------------------------------------------------------------------------
- */
-
-/* FNV-1a: a socket's name is shorter than a file's may be. */
-static uint64_t hash_of(const char *name)
+static bool lock(int log)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-	return hash;
+	return flock(log, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* The name of a file in a directory, independent of the path to the directory. sun_path[0] stays 0:
- * the name is abstract. Return: the address's length; 0 no such directory. */
-static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
+/* As SQLite does, follow symbolic links, even to a file that does not exist. */
+int tables_check_log(const struct tables *tables)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-	char full[PATH_MAX], folder[PATH_MAX];
-	const char *slash;
-	struct stat there;
-	int length;
+	char path[PATH_MAX + 4];
+	bool is_free;
+	int log;
 
-	/* As SQLite does: follow symbolic links, even to a file that does not exist. */
-	if ((vfs->xFullPathname(vfs, path, sizeof(full), full) & 0xff) != SQLITE_OK)
-		return 0;
-	tables_folder_of(full, folder);
-	if (stat(folder, &there) != 0)
-		return 0;
-	slash = strrchr(full, '/');
-	*address_out = (struct sockaddr_un){.sun_family = AF_UNIX};
-	length = snprintf(address_out->sun_path + 1, sizeof(address_out->sun_path) - 1,
-			  "pollux/params/%jx.%jx/%jx", (uintmax_t)there.st_dev,
-			  (uintmax_t)there.st_ino, (uintmax_t)hash_of(slash ? slash + 1 : full));
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-/* Return: 0; -EADDRINUSE another socket has the name; -errno, also in claim. */
-static int bind_claim(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
-{
-	tables->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (tables->claim >= 0 &&
-	    bind(tables->claim, (const struct sockaddr *)address, length) == 0)
-		return 0;
-	return -errno;
-}
-
-/* Any user can bind any abstract name, and must not block a service with it. If the kernel does not
- * report the user, the claim counts. */
-static int pass_over(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
-{
-	uid_t user;
-	int rc = plx_unix_owner(address, length, &user);
-
-	assert(tables->claim >= 0); /* the name was in use */
-	if (rc == -ESRCH && bind(tables->claim, (const struct sockaddr *)address, length) == 0)
-		return 0; /* the owner has just exited */
-	if (rc != -ESRCH && (rc || user == 0 || plx_is_this_user(user)))
-		return tables_fail_busy(tables);
-	close(tables->claim);
-	tables->claim = -1;
-	if (rc)
-		plx_log(params_log, PLX_LOG_WARNING,
-			"%s: its path is not claimed: an unknown user holds the name of the claim; "
-			"do not move the file while this process runs",
-			tables->path);
-	else
-		plx_log(params_log, PLX_LOG_WARNING,
-			"%s: its path is not claimed: user %u holds the name of the claim; do not "
-			"move the file while this process runs",
-			tables->path, (unsigned)user);
-	return 0;
-}
-
-/* SQLite locks the file, which may be moved; a socket's name stays, and ends with the process in
- * every case. */
-int tables_claim_path(struct tables *tables)
-{
-	struct sockaddr_un address;
-	socklen_t length = make_address(tables->path, &address);
-	int rc;
-
-	if (!length)
+	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, path) & 0xff) != SQLITE_OK)
 		return 0; /* opening it reports the error */
-	rc = bind_claim(tables, &address, length);
-	if (rc == -EADDRINUSE)
-		return pass_over(tables, &address, length);
-	return rc ? plx_fail(-rc, "%s: its path cannot be claimed: %s", tables->path, strerror(-rc))
-		  : 0;
+	strcat(path, "-wal");
+	log = open(path, O_RDONLY | O_CLOEXEC);
+	if (log < 0)
+		return 0;
+	is_free = lock(log);
+	close(log);
+	return is_free ? 0 : tables_fail_busy(tables);
 }
-
-/* The files --------------------------------------------------------------------------------------
- */
 
 static const char *log_path(const struct tables *tables)
 {
 	return sqlite3_filename_wal(sqlite3_db_filename(tables->db, "main"));
 }
 
-void tables_note_log(struct tables *tables)
+int tables_lock_log(struct tables *tables)
 {
-	struct stat there;
-
-	tables->has_log = stat(log_path(tables), &there) == 0;
-	if (tables->has_log) {
-		tables->log_device = there.st_dev;
-		tables->log_inode = there.st_ino;
-	}
+	tables->log = open(log_path(tables), O_RDONLY | O_CLOEXEC);
+	return tables->log < 0 || lock(tables->log) ? 0 : tables_fail_busy(tables);
 }
 
 static bool has_log_moved(const struct tables *tables)
 {
-	struct stat there;
+	struct stat ours, there;
 
-	return tables->has_log &&
-	       (stat(log_path(tables), &there) != 0 || there.st_dev != tables->log_device ||
-		there.st_ino != tables->log_inode);
+	return tables->log >= 0 &&
+	       (stat(log_path(tables), &there) != 0 || fstat(tables->log, &ours) != 0 ||
+		there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
 }
 
 int tables_check_path(const struct tables *tables)
@@ -149,7 +73,7 @@ void tables_end_log(struct tables *tables)
 {
 	int keeps = 1;
 
-	if (!tables->has_log)
+	if (tables->log < 0)
 		return;
 	sqlite3_wal_checkpoint_v2(tables->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	if (has_log_moved(tables))

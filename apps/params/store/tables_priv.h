@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <sqlite3.h>
-#include <sys/types.h>
 
 enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
 
@@ -15,36 +14,44 @@ enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
 #define COLUMNS                                                                              \
 	"id, revision, type, value, unit, latch, alarm, level, since, min, max, alarm_low, " \
 	"alarm_high, warn_low, warn_high, hysteresis"
-enum column { NAME, ID, REVISION, TYPE, VALUE, UNIT, LATCH, ALARM, LEVEL, SINCE, LIMITS };
+/** LIMITS: the first of them. WRONG: of a query that checks the row; NULL: nothing. */
+enum column {
+	NAME,
+	ID,
+	REVISION,
+	TYPE,
+	VALUE,
+	UNIT,
+	LATCH,
+	ALARM,
+	LEVEL,
+	SINCE,
+	LIMITS,
+	WRONG = LIMITS + LIMIT_COUNT
+};
 
 struct tables {
 	sqlite3 *db;
 	char *path;
 	sqlite3_stmt *ready[STATEMENT_COUNT];
-	int claim; /* a socket whose name claims the path; -1: none */
-
-	/* SQLite's write-ahead log. */
-	bool has_log;
-	dev_t log_device;
-	ino_t log_inode;
+	int log; /* SQLite's write-ahead log, locked; -1: none */
 };
 
 /** Fail with SQLite's message. Return: -EBUSY if another process has the file, else -error. */
 int tables_fail(const struct tables *tables, int error, const char *what);
 
-/** Return: -EBUSY another process has the file or its path. */
+/** Return: -EBUSY another process has the file or its log. */
 int tables_fail_busy(const struct tables *tables);
 
 /** The directory of a path. */
 void tables_folder_of(const char *path, char out[PATH_MAX]);
 
-/** Claim the path for this process until tables_close, even if no file exists. Processes of other
- * network namespaces do not see the claim. If another user, except root, holds the name, that is
- * logged and there is no claim. Return: 0; -EBUSY another process has it; -errno. */
-int tables_claim_path(struct tables *tables);
+/** Before the file is opened, which may create it: whether another process has the log that is at
+ * its path. Return: 0; -EBUSY. */
+int tables_check_log(const struct tables *tables);
 
-/** Record the log's identity, once SQLite has opened it. */
-void tables_note_log(struct tables *tables);
+/** Lock the log until tables_close, once SQLite has opened it. Return: 0; -EBUSY. */
+int tables_lock_log(struct tables *tables);
 
 /** Return: 0; -ESTALE the file or its log is no longer at its path, so writes would go
  * elsewhere. */

@@ -56,6 +56,10 @@ int tables_put(struct tables *tables, const struct param *param)
 {
 	sqlite3_stmt *put = tables->ready[PUT];
 
+	if (param->removed) {
+		bind_name(tables->ready[REMOVE], param);
+		return step(tables, REMOVE);
+	}
 	bind_name(put, param);
 	sqlite3_bind_int64(put, 2, (int64_t)param->id);
 	sqlite3_bind_int64(put, 3, (int64_t)param->revision);
@@ -75,28 +79,19 @@ int tables_put(struct tables *tables, const struct param *param)
 	return step(tables, PUT);
 }
 
-int tables_remove(struct tables *tables, const struct param *param)
+int tables_mark(struct tables *tables, const struct numbers *given)
 {
-	bind_name(tables->ready[REMOVE], param);
-	return step(tables, REMOVE);
-}
-
-int tables_mark(struct tables *tables, uint64_t revision, uint64_t id)
-{
-	sqlite3_bind_int64(tables->ready[MARK], 1, (int64_t)revision);
-	sqlite3_bind_int64(tables->ready[MARK], 2, (int64_t)id);
+	sqlite3_bind_int64(tables->ready[MARK], 1, (int64_t)given->revision);
+	sqlite3_bind_int64(tables->ready[MARK], 2, (int64_t)given->id);
 	return step(tables, MARK);
 }
 
-int tables_commit(struct tables *tables)
+int tables_end(struct tables *tables, int rc)
 {
-	int rc = step(tables, COMMIT);
-
-	return rc ? rc : tables_check_path(tables);
-}
-
-void tables_roll_back(struct tables *tables)
-{
+	rc = rc ? rc : step(tables, COMMIT);
+	if (rc == 0)
+		return tables_check_path(tables);
 	sqlite3_step(tables->ready[ROLLBACK]);
 	sqlite3_reset(tables->ready[ROLLBACK]);
+	return rc;
 }

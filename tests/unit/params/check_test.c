@@ -12,14 +12,14 @@ PLX_TEST(valid_combinations_are_accepted)
 {
 	struct params_conf confs[] = {
 		{.serve = "f", .listen = "127.0.0.1:0"},
-		{HERE, .get = "a", .json = true},
+		{HERE, .get = "a", .format_given = true},
 		{HERE, .set = "a", .value = "", .fast = true, .expect_given = true},
 		{MAKE, .value = "1", .limits = {[LIMIT_MIN] = "1"}, .unit = "mm", .fast = true},
 		{HERE, .remove = "a", .fast = true},
 		{HERE, .ack = "a", .fast = true, .deadline_given = true},
-		{HERE, .list = true, .below = "a", .json = true},
-		{HERE, .alarms = true, .below = "a", .json = true},
-		{HERE, .watch = true, .below = "a", .json = true},
+		{HERE, .list = true, .below = "a", .format_given = true},
+		{HERE, .alarms = true, .below = "a", .format_given = true},
+		{HERE, .watch = true, .below = "a", .format_given = true},
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(confs); i++) {
@@ -44,7 +44,7 @@ PLX_TEST(other_combinations_are_refused)
 		{{.serve = "f", .listen = "a:0", HERE}, "leave them out"},
 		{{.serve = "f", .listen = "a:0", .deadline_given = true}, "leave them out"},
 		{{.serve = "f", .listen = "a:0", .value = "1"}, "--value is for --set"},
-		{{.serve = "f", .listen = "a:0", .json = true}, "--json is for --get"},
+		{{.serve = "f", .listen = "a:0", .format_given = true}, "--format is for --get"},
 		{{.serve = "f", .listen = "a:0", .fast = true}, "--fast is for --set"},
 		{{.serve = "f", .listen = "a:0", .limits = {"1"}}, "are for --define"},
 		{{.get = "a"}, "--connect ADDR is missing"},
@@ -56,7 +56,7 @@ PLX_TEST(other_combinations_are_refused)
 		{{HERE, .get = "a", .below = "b"}, "--below is for --list"},
 		{{HERE, .get = "a", .expect_given = true}, "--expect is for --set"},
 		{{HERE, .list = true, .fast = true}, "--fast is for --set"},
-		{{HERE, .set = "a", .value = "1", .json = true}, "--json is for --get"},
+		{{HERE, .set = "a", .value = "1", .format_given = true}, "--format is for --get"},
 		{{HERE, .set = "a", .value = "1", .unit = "m"}, "are for --define"},
 		{{HERE, .set = "a"}, "--value VALUE is missing"},
 		{{HERE, .set = "a", .value = long_text}, "--value: 1001 bytes"},

@@ -5,10 +5,8 @@
 
 #include "tables_priv.h"
 
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define ID (UINT64_C(3) << 32) /* exceeds 32 bits */
 
@@ -51,7 +49,7 @@ static void put(struct tables *tables, int64_t value, bool commits)
 	assert_int_equal(tables_begin(tables), 0);
 	assert_int_equal(tables_put(tables, &param), 0);
 	if (commits)
-		assert_int_equal(tables_commit(tables), 0);
+		assert_int_equal(tables_end(tables, 0), 0);
 }
 
 static void assert_taken(const char *by_path)
@@ -71,13 +69,15 @@ static void write_file(int64_t value)
 	tables_close(tables);
 }
 
+static struct numbers given; /* as loaded */
+
 static struct store *load(void)
 {
 	struct tables *tables = open_it();
 	struct store *store;
 
 	assert_int_equal(store_create(&store), 0);
-	assert_works(tables_load(tables, store));
+	assert_works(tables_load(tables, store, &given));
 	tables_close(tables);
 	return store;
 }
@@ -89,11 +89,11 @@ TEST(committed_changes_are_loaded)
 	put(tables, 1, true);
 	put(tables, 2, true);
 	put(tables, 3, false);
-	tables_roll_back(tables);
+	assert_int_equal(tables_end(tables, -EIO), -EIO);
 	tables_close(tables);
 	struct store *store = load();
 	assert_int_equal(store_count(store), 1);
-	assert_int_equal(store_revision(store), 12);
+	assert_int_equal(given.revision, 12);
 	const struct param *param = store_find(store, "a/b", 3);
 	assert_int_equal(param->value.integer, 2);
 	assert_int_equal(param->id, ID);
@@ -108,57 +108,21 @@ TEST(committed_changes_are_loaded)
 	store_destroy(store);
 }
 
-/* A process killed at any point of its work: everything that it reported as committed is there. */
-TEST(a_killed_process_loses_no_committed_change)
-{
-	for (int round = 0; round < 8; round++) {
-		int64_t said = 0, now;
-		int ends[2];
-
-		assert_int_equal(pipe(ends), 0);
-		pid_t child = fork();
-		if (child == 0) {
-			struct tables *tables = open_it();
-
-			for (int64_t i = 1;; i++) {
-				put(tables, i, true);
-				if (write(ends[1], &i, sizeof(i)) != sizeof(i))
-					_exit(1);
-			}
-		}
-		close(ends[1]);
-		for (int i = 0; i < 20 + 7 * round; i++)
-			assert_int_equal(read(ends[0], &said, sizeof(said)), sizeof(said));
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		while (read(ends[0], &now, sizeof(now)) == sizeof(now))
-			said = now;
-		close(ends[0]);
-		struct store *store = load();
-		assert_in_range(store_find(store, "a/b", 3)->value.integer, said, said + 1);
-		store_destroy(store);
-	}
-}
-
-TEST(marked_numbers_are_not_reused)
+TEST(marked_numbers_are_loaded)
 {
 	struct tables *tables = open_it();
 	struct param param = number(5);
-	struct param_kind kind = {.type = PARAM_INT};
-	struct param_value value = {PARAM_INT, .integer = 0};
-	const struct param *made;
 
 	put(tables, 5, true);
+	param.removed = true;
 	assert_int_equal(tables_begin(tables), 0);
-	assert_int_equal(tables_remove(tables, &param), 0);
-	assert_int_equal(tables_mark(tables, 99, 3), 0);
-	assert_int_equal(tables_commit(tables), 0);
+	assert_int_equal(tables_put(tables, &param), 0);
+	assert_int_equal(tables_end(tables, tables_mark(tables, &(struct numbers){99, 3})), 0);
 	tables_close(tables);
 	struct store *store = load();
 	assert_int_equal(store_count(store), 0);
-	assert_int_equal(store_define(store, "new", 3, &kind, &value, 1, &made), 0);
-	assert_int_equal(made->revision, 100);
-	assert_int_equal(made->id, 4);
+	assert_int_equal(given.revision, 99);
+	assert_int_equal(given.id, 3);
 	store_destroy(store);
 }
 
@@ -260,7 +224,7 @@ TEST(changes_to_a_moved_file_are_reported_as_failed)
 		put(tables, 1, true);
 		changes[i / 2](file);
 		put(tables, 2, false);
-		assert_fails(tables_commit(tables), -ESTALE,
+		assert_fails(tables_end(tables, 0), -ESTALE,
 			     *file ? "store.db-wal: it was moved" : "store.db: it was moved");
 		assert_taken(path);
 		tables_close(tables);
@@ -270,7 +234,7 @@ TEST(changes_to_a_moved_file_are_reported_as_failed)
 	}
 }
 
-/* By any path that leads to it. */
+/* By any path that leads to it, while its log is there. */
 TEST(a_path_belongs_to_one_process_even_without_a_file)
 {
 	struct tables *tables;
@@ -285,46 +249,6 @@ TEST(a_path_belongs_to_one_process_even_without_a_file)
 	assert_taken(path_and(".link"));
 	assert_int_equal(access(path, F_OK), -1); /* nothing was created */
 	tables_close(reopen(tables));
-}
-
-/* Claim the path as that user. Return: the claim. */
-static int claim_as(uid_t user)
-{
-	struct tables tables = {.path = path, .claim = -1};
-
-	assert_int_equal(chmod(folder, 0777), 0);
-	assert_int_equal(seteuid(user), 0);
-	assert_int_equal(tables_claim_path(&tables), 0);
-	assert_int_equal(seteuid(0), 0);
-	return tables.claim;
-}
-
-TEST(a_claim_of_another_user_is_ignored)
-{
-	struct tables *tables, *other;
-
-	if (geteuid() != 0)
-		skip();
-	int claim = claim_as(65534);
-	assert_true(claim >= 0);
-	tables = open_it();
-	assert_int_equal(tables_open(path, &other), -EBUSY); /* SQLite locks the file as before */
-	tables_close(tables);
-	close(claim);
-}
-
-TEST(a_claim_of_root_is_respected)
-{
-	struct tables *other;
-
-	if (geteuid() != 0)
-		skip();
-	int claim = claim_as(0);
-	assert_int_equal(seteuid(65534), 0);
-	assert_int_equal(tables_open(path, &other), -EBUSY);
-	assert_int_equal(seteuid(0), 0);
-	assert_error_has("another process has it; end that one, or give another file");
-	close(claim);
 }
 
 static void do_in_it(const char *sql)
@@ -343,8 +267,8 @@ TEST(files_of_other_programs_are_refused)
 	do_in_it("CREATE TABLE photos (name TEXT)");
 	assert_fails(tables_open(path, &tables), -EINVAL, "something else than plx-params");
 	do_in_it("INSERT INTO photos VALUES ('still there')");
-	do_in_it("PRAGMA application_id = 0x504c5850; PRAGMA user_version = 3");
-	assert_fails(tables_open(path, &tables), -EINVAL, "version 3; this plx-params reads 2");
+	do_in_it("PRAGMA application_id = 0x504c5850; PRAGMA user_version = 1");
+	assert_fails(tables_open(path, &tables), -EINVAL, "version 1; this plx-params reads 2");
 }
 
 TEST(files_that_are_no_database_are_refused)
@@ -432,7 +356,7 @@ static int load_edited(const char *edit)
 	do_in_it(edit);
 	struct tables *tables = open_it();
 	assert_int_equal(store_create(&store), 0);
-	int rc = tables_load(tables, store);
+	int rc = tables_load(tables, store, &given);
 	store_destroy(store);
 	tables_close(tables);
 	do_in_it("DELETE FROM params; REPLACE INTO counters VALUES ('revision', 0), ('id', 0)");
@@ -536,44 +460,6 @@ TEST(alarms_are_recomputed_for_edited_values)
 	assert_int_equal(alarm_after("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
 }
 
-/* As before there were two severities. */
-TEST(a_file_of_version_1_is_upgraded)
-{
-	static const char version_1[] =
-		"PRAGMA application_id = 1347180624; PRAGMA user_version = 1;"
-		"CREATE TABLE params (name TEXT PRIMARY KEY NOT NULL, id INTEGER UNIQUE NOT NULL, "
-		"revision INTEGER NOT NULL, type TEXT NOT NULL, value NOT NULL, unit TEXT NOT "
-		"NULL, "
-		"min, max, alarm_low, alarm_high, latch INTEGER NOT NULL, alarm TEXT NOT NULL) "
-		"WITHOUT ROWID;"
-		"CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) "
-		"WITHOUT ROWID;"
-		"INSERT INTO counters VALUES ('revision', 40), ('id', 30);"
-		"INSERT INTO params VALUES"
-		"('low', 1, 7, 'int', 2, 'm', NULL, NULL, 3, 8, 1, 'acknowledged'),"
-		"('high', 2, 8, 'real', 9.5, '', NULL, NULL, 3.0, 8.0, 0, 'active'),"
-		"('latched', 4, 10, 'int', 5, '', NULL, NULL, 3, NULL, 1, 'latched'),"
-		"('text', 3, 9, 'text', 'x', '', NULL, NULL, NULL, NULL, 0, 'none')";
-	const struct param *low, *high, *latched;
-
-	do_in_it(version_1);
-	struct store *store = load();
-	low = store_find(store, "low", 3);
-	high = store_find(store, "high", 4);
-	latched = store_find(store, "latched", 7);
-	assert_int_equal(store_count(store), 4);
-	assert_int_equal(store_last_id(store), 30);
-	assert_int_equal(low->alarm.state, ALARM_ACKNOWLEDGED);
-	assert_int_equal(low->alarm.level, -LEVEL_ALARM);
-	assert_int_equal(low->alarm.since_ns, 0);
-	assert_int_equal(high->alarm.state, ALARM_ACTIVE);
-	assert_int_equal(high->alarm.level, LEVEL_ALARM);
-	assert_int_equal(latched->alarm.state, ALARM_LATCHED);
-	assert_int_equal(latched->alarm.level, -LEVEL_ALARM);
-	store_destroy(store);
-	store_destroy(load());
-}
-
 TEST(a_change_refused_by_the_file_leaves_the_others)
 {
 	struct tables *tables = open_it();
@@ -585,7 +471,7 @@ TEST(a_change_refused_by_the_file_leaves_the_others)
 	assert_int_equal(tables_put(tables, &first), 0);
 	assert_fails(tables_put(tables, &same_id), -EINVAL,
 		     "it does not take that: UNIQUE constraint failed: params.id");
-	assert_int_equal(tables_commit(tables), 0);
+	assert_int_equal(tables_end(tables, 0), 0);
 	tables_close(tables);
 	struct store *store = load();
 	assert_int_equal(store_count(store), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records, orders and pages: written, read, and truncated anywhere. */
+/* Records, requests and pages: written, read, cut anywhere, and with wrong bytes. */
 #include "plx_test.h"
 
 #include "wire.h"
@@ -12,7 +12,7 @@ static struct param number(void)
 		.id = UINT64_C(5) << 32,
 		.revision = UINT64_C(1) << 40,
 		.kind = {.type = PARAM_REAL, .unit = "V", .latch = true},
-		.value = {PARAM_REAL, .real = 1500.25},
+		.value = {PARAM_REAL, .real = 90000},
 		.alarm = {ALARM_LATCHED, -LEVEL_WARNING, UINT64_C(1) << 60},
 	};
 
@@ -22,15 +22,25 @@ static struct param number(void)
 	return param;
 }
 
+static struct param text(void)
+{
+	return (struct param){
+		.name = "t",
+		.name_length = 1,
+		.removed = true,
+		.kind = {.type = PARAM_TEXT, .unit = "mm"},
+		.value = {PARAM_TEXT, .text = {"a text", 6}},
+	};
+}
+
 static void check_same(const struct param *a, const struct param *b)
 {
 	assert_int_equal(a->name_length, b->name_length);
 	assert_memory_equal(a->name, b->name, a->name_length);
 	assert_int_equal(a->id, b->id);
 	assert_int_equal(a->revision, b->revision);
-	assert_int_equal(a->alarm.state, b->alarm.state);
-	assert_int_equal(a->alarm.level, b->alarm.level);
-	assert_int_equal(a->alarm.since_ns, b->alarm.since_ns);
+	assert_int_equal(a->removed, b->removed);
+	assert_memory_equal(&a->alarm, &b->alarm, sizeof(a->alarm));
 	assert_int_equal(a->kind.type, b->kind.type);
 	assert_int_equal(a->kind.latch, b->kind.latch);
 	assert_string_equal(a->kind.unit, b->kind.unit);
@@ -46,167 +56,221 @@ static void check_same(const struct param *a, const struct param *b)
 		assert_int_equal(param_value_compare(&a->value, &b->value), 0);
 }
 
-/* The same bytes in an exact allocation, so that reads past them are found. */
-static const char *read_cut(const uint8_t *bytes, size_t length)
+/* What is wrong with bytes, by each reader. */
+static const char *check_record(const uint8_t *bytes, size_t length)
+{
+	struct param param;
+
+	return record_read(bytes, length, &param);
+}
+
+static const char *check_set(const uint8_t *bytes, size_t length)
+{
+	struct set_order order;
+
+	return set_read(bytes, length, &order);
+}
+
+static const char *check_list(const uint8_t *bytes, size_t length)
+{
+	struct list_order order;
+
+	return list_read(bytes, length, &order);
+}
+
+static const char *check_define(const uint8_t *bytes, size_t length)
+{
+	struct order order;
+	struct param param;
+	const char *wrong = order_read(bytes, length, &order);
+
+	return wrong ? wrong : define_read(&order, &param);
+}
+
+/* After the name "a". */
+static const char *check_page(const uint8_t *bytes, size_t length)
+{
+	struct list_place place = {.name = "a", .length = 1};
+	const char *wrong;
+	struct param param;
+	size_t offset;
+	bool more;
+
+	wrong = page_read(bytes, length, &place, &more, &offset);
+	while (!wrong && page_next(bytes, length, &offset, &param, &wrong))
+		;
+	return wrong;
+}
+
+typedef const char *(*check_fn)(const uint8_t *bytes, size_t length);
+
+/* In an exact allocation, so that reads past it are found. */
+static const char *read_exactly(check_fn check, const uint8_t *bytes, size_t length)
 {
 	uint8_t *exact = malloc(length + (length == 0));
-	struct param param;
-	bool removed;
 
 	assert_non_null(exact);
 	memcpy(exact, bytes, length);
-	const char *wrong = record_read(exact, length, &param, &removed);
+	const char *wrong = check(exact, length);
 	free(exact);
 	return wrong;
 }
 
-PLX_TEST(encoded_records_decode_to_themselves)
+/* Valid bytes of each kind. Return: their length. */
+enum kind { NUMBER, TEXT, SET_TEXT, SET_NUMBER, LIST, DEFINE, PAGE, KIND_COUNT };
+
+static size_t write_kind(enum kind kind, uint8_t bytes[WIRE_PAGE_MAX])
 {
-	struct param params[] = {number(), number()}, back;
-	uint8_t bytes[WIRE_RECORD_MAX];
-	bool removed;
+	struct set_order set = {.name = "a/b", .name_length = 3};
+	struct list_order list = {WIRE_ALARMS, "a/b", "a/b/c", 3, 5};
+	struct param param = kind == TEXT ? text() : number();
+	struct page page;
+	struct iovec whole;
 
-	params[1].kind = (struct param_kind){.type = PARAM_TEXT};
-	params[1].value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
-	params[1].alarm = (struct param_alarm){0};
-	for (int i = 0; i < 2; i++) {
-		size_t length = record_write(&params[i], i == 1, bytes);
-
-		assert_null(record_read(bytes, length, &back, &removed));
-		assert_int_equal(removed, i == 1);
-		check_same(&params[i], &back);
-		for (size_t cut = 0; cut < length; cut++)
-			assert_non_null(read_cut(bytes, cut));
+	switch (kind) {
+	case NUMBER:
+	case TEXT:
+		return record_write(&param, bytes);
+	case SET_TEXT:
+		set.value = (struct param_value){PARAM_TEXT, .text = {"12.5", 4}};
+		return set_write(&set, bytes);
+	case SET_NUMBER:
+		set.is_typed = true;
+		set.flags = WIRE_DURABLE | WIRE_EXPECT;
+		set.expected = 77;
+		set.value = (struct param_value){PARAM_INT, .integer = -5};
+		return set_write(&set, bytes);
+	case LIST:
+		return list_write(&list, bytes);
+	case DEFINE:
+		memset(bytes, 0, WIRE_ORDER_BYTES);
+		bytes[0] = WIRE_DURABLE;
+		return WIRE_ORDER_BYTES + record_write(&param, bytes + WIRE_ORDER_BYTES);
+	default:
+		page_begin(&page, bytes);
+		assert_true(page_add(&page, &param));
+		whole = page_end(&page, &param);
+		memmove(bytes, whole.iov_base, whole.iov_len);
+		return whole.iov_len;
 	}
 }
 
-PLX_TEST(invalid_records_are_refused)
+static const check_fn checks[KIND_COUNT] = {check_record, check_record, check_set, check_set,
+					    check_list,   check_define, check_page};
+
+PLX_TEST(what_is_written_is_read)
 {
-	static const struct {
-		size_t at;
-		uint8_t byte;
-	} lies[] = {{24, 0},   {24, 9},   {25, 200}, {25, 0}, {26, 0}, {26, 3},   {26, 0xfd},
-		    {27, 255}, {28, 255}, {30, 1},   {33, 2}, {34, 1}, {39, 0x80}};
-	struct param param = number();
-	uint8_t bytes[WIRE_RECORD_MAX];
-	size_t length = record_write(&param, false, bytes);
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(lies); i++) {
-		uint8_t before = bytes[lies[i].at];
-
-		bytes[lies[i].at] = lies[i].byte;
-		assert_non_null(read_cut(bytes, length));
-		bytes[lies[i].at] = before;
-	}
-	assert_null(read_cut(bytes, length));
-	memset(bytes + 40, 0xff, 8); /* a value that is not a number */
-	assert_string_equal(read_cut(bytes, length), "a real is not finite");
-	param.kind = (struct param_kind){.type = PARAM_TEXT, .unit = "m\033"};
-	param.value = (struct param_value){PARAM_TEXT, .text = {"a text", 6}};
-	length = record_write(&param, false, bytes);
-	assert_string_equal(read_cut(bytes, length), "a unit has control characters");
-	bytes[49] = '\0';
-	assert_string_equal(read_cut(bytes, length), "a unit has a NUL in it");
-	bytes[49] = 'm';
-	assert_null(read_cut(bytes, length));
-	bytes[40] = 1;
-	assert_string_equal(read_cut(bytes, length), "a text has a number");
-}
-
-PLX_TEST(set_requests_are_encoded_and_checked)
-{
-	struct set_order order = {.flags = WIRE_DURABLE | WIRE_EXPECT,
-				  .expected = 77,
-				  .name = "a/b",
-				  .name_length = 3,
-				  .value = {PARAM_TEXT, .text = {"12.5", 4}}},
-			 back;
-	uint8_t bytes[128];
-	size_t length = set_write(&order, bytes);
-
-	assert_null(set_read(bytes, length, &back));
-	assert_int_equal(back.flags, order.flags);
-	assert_int_equal(back.expected, 77);
-	assert_false(back.is_typed);
-	assert_memory_equal(back.name, "a/b", 3);
-	assert_int_equal(back.value.text.length, 4);
-	assert_memory_equal(back.value.text.bytes, "12.5", 4);
-	for (size_t cut = 0; cut < WIRE_SET_BYTES + 3; cut++)
-		assert_non_null(set_read(bytes, cut, &back));
-	order.is_typed = true;
-	order.value = (struct param_value){PARAM_INT, .integer = -5};
-	length = set_write(&order, bytes);
-	assert_null(set_read(bytes, length, &back));
-	assert_true(back.is_typed);
-	assert_int_equal(back.value.integer, -5);
-	assert_non_null(set_read(bytes, length + 1, &back));
-	for (size_t at = 4; at < 8; at++) {
-		bytes[at] = 1;
-		assert_string_equal(set_read(bytes, length, &back),
-				    "the order has flags or a type that nobody knows");
-		bytes[at] = 0;
-	}
-	bytes[0] = WIRE_DURABLE; /* together with a revision */
-	assert_string_equal(set_read(bytes, length, &back),
-			    "the order has a revision, and does not expect it");
-	bytes[0] = 0x80;
-	assert_non_null(set_read(bytes, length, &back));
-	order = (struct set_order){
-		.name = "a/b", .name_length = 3, .value = {PARAM_TEXT, .text = {"12.5", 4}}};
-	length = set_write(&order, bytes);
-	assert_null(set_read(bytes, length, &back));
-	bytes[23] = 1;
-	assert_string_equal(set_read(bytes, length, &back), "a text has a number");
-}
-
-PLX_TEST(list_requests_are_encoded_and_checked)
-{
-	struct list_order order = {.flags = WIRE_ALARMS,
-				   .prefix = "a/b",
-				   .prefix_length = 3,
-				   .after = "a/b/c",
-				   .after_length = 5},
-			  back;
-	uint8_t bytes[64];
-	size_t length = list_write(&order, bytes);
-
-	assert_null(list_read(bytes, length, &back));
-	assert_int_equal(back.flags, WIRE_ALARMS);
-	assert_memory_equal(back.prefix, "a/b", 3);
-	assert_int_equal(back.after_length, 5);
-	assert_memory_equal(back.after, "a/b/c", 5);
-	for (size_t cut = 0; cut < WIRE_LIST_BYTES + 3; cut++)
-		assert_non_null(list_read(bytes, cut, &back));
-	bytes[1] = 1;
-	assert_string_equal(list_read(bytes, length, &back),
-			    "the order has flags that nobody knows");
-}
-
-PLX_TEST(define_remove_and_acknowledge_requests_are_encoded_and_checked)
-{
-	struct param param = number(), back;
-	uint8_t bytes[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {WIRE_DURABLE};
-	size_t length = WIRE_ORDER_BYTES + record_write(&param, false, bytes + WIRE_ORDER_BYTES);
+	struct param param = number(), other = text(), back;
+	uint8_t bytes[WIRE_PAGE_MAX];
+	struct set_order set;
+	struct list_order list;
 	struct order order;
 
-	assert_null(order_read(bytes, length, &order));
+	assert_null(record_read(bytes, write_kind(NUMBER, bytes), &back));
+	check_same(&param, &back);
+	assert_null(record_read(bytes, write_kind(TEXT, bytes), &back));
+	check_same(&other, &back);
+	assert_null(set_read(bytes, write_kind(SET_TEXT, bytes), &set));
+	assert_false(set.is_typed);
+	assert_memory_equal(set.name, "a/b", 3);
+	assert_int_equal(set.value.text.length, 4);
+	assert_memory_equal(set.value.text.bytes, "12.5", 4);
+	assert_null(set_read(bytes, write_kind(SET_NUMBER, bytes), &set));
+	assert_int_equal(set.flags, WIRE_DURABLE | WIRE_EXPECT);
+	assert_int_equal(set.expected, 77);
+	assert_int_equal(set.value.integer, -5);
+	assert_null(list_read(bytes, write_kind(LIST, bytes), &list));
+	assert_int_equal(list.flags, WIRE_ALARMS);
+	assert_memory_equal(list.prefix, "a/b", 3);
+	assert_int_equal(list.after_length, 5);
+	assert_memory_equal(list.after, "a/b/c", 5);
+	assert_null(order_read(bytes, write_kind(DEFINE, bytes), &order));
 	assert_true(order.is_durable);
-	assert_ptr_equal(order.rest, bytes + WIRE_ORDER_BYTES);
 	assert_null(define_read(&order, &back));
 	check_same(&param, &back);
-	for (size_t cut = 0; cut < WIRE_ORDER_BYTES; cut++)
-		assert_string_equal(order_read(bytes, cut, &order), "the order is cut off");
-	for (size_t at = 0; at < WIRE_ORDER_BYTES; at++) {
-		uint8_t before = bytes[at];
+}
 
-		bytes[at] = 2;
-		assert_string_equal(order_read(bytes, length, &order),
-				    "the order has flags that nobody knows");
-		bytes[at] = before;
+/* A shorter text, name or prefix is another valid request: those are cut before it. */
+PLX_TEST(cut_bytes_are_refused)
+{
+	static const size_t texts[KIND_COUNT] = {[SET_TEXT] = 4, [LIST] = 5};
+	uint8_t bytes[WIRE_PAGE_MAX];
+
+	for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
+		size_t length = write_kind(kind, bytes);
+		/* An empty page is valid. */
+		size_t empty = kind == PAGE ? WIRE_PAGE_BYTES + 16 : length;
+
+		assert_null(read_exactly(checks[kind], bytes, length));
+		for (size_t cut = 0; cut < length - texts[kind]; cut++) {
+			if (cut != empty)
+				assert_non_null(read_exactly(checks[kind], bytes, cut));
+		}
 	}
-	length = WIRE_ORDER_BYTES + record_write(&param, true, bytes + WIRE_ORDER_BYTES);
-	assert_null(order_read(bytes, length, &order));
-	assert_string_equal(define_read(&order, &back), "what is defined is not removed");
+}
+
+PLX_TEST(wrong_bytes_are_refused)
+{
+	static const struct {
+		enum kind kind;
+		uint8_t at, byte;
+		const char *wrong; /* NULL: any */
+	} rows[] = {
+		{NUMBER, 24, 0, NULL},
+		{NUMBER, 24, 9, NULL},
+		{NUMBER, 25, 200, "its alarm is none that there is"},
+		{NUMBER, 25, 0, "its alarm is none that there is"},
+		{NUMBER, 26, 0, "its alarm is none that there is"},
+		{NUMBER, 26, 3, "its alarm is none that there is"},
+		{NUMBER, 26, 0xfd, "its alarm is none that there is"},
+		{NUMBER, 27, 255, "the parts of a record are not its length"},
+		{NUMBER, 28, 255, "the parts of a record are not its length"},
+		{NUMBER, 30, 1, "the parts of a record are not its length"},
+		{NUMBER, 33, 2, "a record has flags that nobody knows"},
+		{NUMBER, 34, 1, "a record has flags that nobody knows"},
+		{NUMBER, 39, 0x80, "a record has flags that nobody knows"},
+		{NUMBER, 47, 0x7f, "a real is not finite"},
+		{NUMBER, 64, 0x1b, "a unit has control characters"},
+		{TEXT, 40, 1, "a text has a number"},
+		{TEXT, 49, '\0', "a unit has a NUL in it"},
+		{TEXT, 50, ' ', "a name has other characters"},
+		{TEXT, 51, '\0', "a text has a NUL in it"},
+		{SET_TEXT, 0, 0x80, "the order has flags or a type that nobody knows"},
+		{SET_TEXT, 1, 5, "the order has flags or a type that nobody knows"},
+		{SET_TEXT, 2, 8, "the name is longer than the order"},
+		{SET_TEXT, 4, 1, "the order has flags or a type that nobody knows"},
+		{SET_TEXT, 7, 1, "the order has flags or a type that nobody knows"},
+		{SET_TEXT, 8, 1, "the order has a revision, and does not expect it"},
+		{SET_TEXT, 23, 1, "a text has a number"},
+		{SET_NUMBER, 0, WIRE_DURABLE, "the order has a revision, and does not expect it"},
+		{SET_NUMBER, 2, 2, "there is something after the name"},
+		{LIST, 0, 2, "the order has flags that nobody knows"},
+		{LIST, 1, 1, "the order has flags that nobody knows"},
+		{LIST, 2, 9, "the prefix is longer than the order"},
+		{DEFINE, 0, 2, "the order has flags that nobody knows"},
+		{DEFINE, 1, 1, "the order has flags that nobody knows"},
+		{DEFINE, 7, 1, "the order has flags that nobody knows"},
+		{DEFINE, 8 + 33, 1, "what is defined is not removed"},
+		{PAGE, 0, 0, "a page does not say where to continue"},
+		{PAGE, 0, 2, "a page does not say where to continue"},
+		{PAGE, 1, 1, "a page has flags that nobody knows"},
+		{PAGE, 3, 2, "a page's name is longer than the page"},
+		{PAGE, 4, 1, "a page has flags that nobody knows"},
+		{PAGE, 7, 1, "a page has flags that nobody knows"},
+		{PAGE, 8, 'A', "a page does not start after the previous one"},
+		{PAGE, 25, 1, "a record is longer than its page"},
+	};
+	uint8_t bytes[WIRE_PAGE_MAX];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		size_t length = write_kind(rows[i].kind, bytes);
+		const char *wrong;
+
+		bytes[rows[i].at] = rows[i].byte;
+		wrong = read_exactly(checks[rows[i].kind], bytes, length);
+		if (!wrong || (rows[i].wrong && !strstr(wrong, rows[i].wrong)))
+			fail_msg("row %u: %s", i, wrong ? wrong : "it was taken");
+	}
 }
 
 PLX_TEST(pages_hold_as_many_records_as_fit)
@@ -215,7 +279,7 @@ PLX_TEST(pages_hold_as_many_records_as_fit)
 	struct param param = number(), back;
 	struct page page;
 	unsigned count = 0, seen = 0;
-	struct list_place place = {.length = 0}, again;
+	struct list_place place = {.length = 0};
 	const char *wrong;
 	size_t offset;
 	bool more;
@@ -229,24 +293,12 @@ PLX_TEST(pages_hold_as_many_records_as_fit)
 	assert_true(more);
 	assert_int_equal(place.length, param.name_length);
 	assert_memory_equal(place.name, param.name, place.length);
-	again = place;
-	assert_string_equal(page_read(whole.iov_base, whole.iov_len, &again, &more, &offset),
-			    "a page does not start after the previous one");
 	while (page_next(whole.iov_base, whole.iov_len, &offset, &back, &wrong)) {
 		check_same(&param, &back);
 		seen++;
 	}
 	assert_null(wrong);
 	assert_int_equal(seen, count);
-	for (size_t at = 1; at < 8; at = at == 1 ? 4 : at + 1) {
-		((uint8_t *)whole.iov_base)[at] = 1;
-		assert_string_equal(
-			page_read(whole.iov_base, whole.iov_len, &place, &more, &offset),
-			"a page has flags that nobody knows");
-		((uint8_t *)whole.iov_base)[at] = 0;
-	}
-	for (size_t cut = 0; cut < 8u + param.name_length; cut++)
-		assert_non_null(page_read(whole.iov_base, cut, &place, &more, &offset));
 	page_begin(&page, bytes);
 	whole = page_end(&page, NULL);
 	assert_null(page_read(whole.iov_base, whole.iov_len, &place, &more, &offset));
