@@ -44,7 +44,7 @@ asked()
 
 	grep -q '#include <plx_app.h>' "$file" || return 0
 	mapfile -t required < <(sed -n 's/^.*\(connect\|listen\)", &address.*/--\1\n127.0.0.1:1/p; s/.*LIST("send".*/--send\nx/p
-		s/.*TEXT("put".*/--put\nx/p; s/.*TEXT("connect".*/--connect\n127.0.0.1:1/p' "$file")
+		s/.*TEXT("put".*/--put\nx/p; s/.*TEXT("name".*/--name\nx/p; s/.*TEXT("connect".*/--connect\n127.0.0.1:1/p' "$file")
 	run asked "$1" --help
 	check "$1 --help prints its options and the EAL's" "(($? == 0)) && grep -q '^Options of $1:' '$temp/asked' &&
 		grep -q '^  -l, --lcores LIST' '$temp/asked' && [[ ! -s '$temp/asked.err' ]]"
@@ -139,6 +139,29 @@ sleep 0.2
 stops_well service_threads "$threads"
 check 'and leaves no message' "! grep 'never received' '$temp/threads.err'"
 stops_well service "$service"
+
+if [[ -x $PLX_BUILD_ROOT/apps/plx-params ]]; then
+	start params "$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --serve "$temp/params.db" --listen 127.0.0.1:0
+	params=$pid
+	listening params
+	ask=("$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --connect "$address")
+	run define "${ask[@]}" --define hv/voltage --type real --value 1500 --unit V --max 2000
+	run other "${ask[@]}" --define other --type int --value 1
+	start follow params_client "${eal[@]}" --connect "$address" --name hv/voltage
+	follow=$pid
+	wait_until "grep -qx 'hv/voltage = 1500' '$temp/follow'"
+	run set "${ask[@]}" --set other --value 2
+	run set "${ask[@]}" --set hv/voltage --value 1600.5
+	run define "${ask[@]}" --define hv/voltage --type text --value off
+	run remove "${ask[@]}" --remove hv/voltage
+	wait_until "grep -q removed '$temp/follow'"
+	check 'params_client prints the parameter and its changes' \
+		"printed follow \$'hv/voltage = 1500\nhv/voltage = 1600.5\nhv/voltage = off\nhv/voltage is removed'"
+	stops_well params_client "$follow"
+	run missing params_client "${eal[@]}" --connect "$address" --name missing
+	check 'params_client without its parameter ends with 1' "(($? == 1)) && grep -qi 'missing: ' '$temp/missing.err'"
+	stops_well plx-params "$params"
+fi
 
 # Lcores and timers.
 run lcores lcores "${eal[@]}" -l 0@0,1@0 --ranges 20
