@@ -60,9 +60,7 @@ static struct {
 	struct plx_rpc_client *client;
 	uint64_t *acknowledged; /* revisions, by parameter */
 	uint64_t defined, called, open, refused;
-	uint64_t again[IN_FLIGHT]; /* definitions refused because the disk is slow */
-	unsigned again_count;
-	struct plx_timer again_timer;
+	uint64_t ports; /* 1 once `port` is known */
 	unsigned port;
 	struct netio_context netio;
 	struct watcher *watchers;
@@ -78,12 +76,13 @@ static void fail(int rc)
 	plx_loop_quit();
 }
 
-/* Turn the loop until is_so() holds. Return: 0; -ETIMEDOUT, with `what` in the text; load.rc. */
-static int turn_until(bool (*is_so)(void), const char *what)
+/* Turn the loop until the count is reached. Return: 0; -ETIMEDOUT, with `what` in the text;
+ * load.rc. */
+static int turn_until(const uint64_t *count, uint64_t wanted, const char *what)
 {
 	uint64_t until_ns = plx_now_ns() + DEADLINE_NS;
 
-	while (!is_so() && load.rc == 0) {
+	while (*count != wanted && load.rc == 0) {
 		if (plx_stop_signal())
 			return plx_fail(EINTR, "interrupted");
 		if (plx_now_ns() > until_ns)
@@ -111,31 +110,12 @@ static uint64_t index_of(const struct param *param)
 
 /* Parameters ----------------------------------------------------------------------------------- */
 
-static void define(uint64_t index);
-
-static void define_next(void)
-{
-	load.called++;
-	define(load.called - 1);
-}
-
-static void on_again(struct plx_timer *timer, void *arg)
-{
-	while (load.again_count)
-		define(load.again[--load.again_count]);
-}
+static void define_next(void);
 
 static void on_defined(const struct plx_rpc_result *result, void *arg)
 {
-	load.open--;
 	if (result->status == PLX_RPC_CANCELLED) /* the client is ending, and the reason is known */
 		return;
-	if (result->status == PLX_RPC_BUSY) {
-		load.again[load.again_count++] = (uintptr_t)arg;
-		if (!plx_timer_running(&load.again_timer))
-			plx_timer_start(&load.again_timer, result->retry_after_ns);
-		return;
-	}
 	if (result->status != PLX_RPC_OK) {
 		fail(plx_fail(EIO, "a parameter was not defined: %s",
 			      plx_rpc_status_name(result->status)));
@@ -147,7 +127,8 @@ static void on_defined(const struct plx_rpc_result *result, void *arg)
 		define_next();
 }
 
-static void define(uint64_t index)
+/* Again while the disk is slow. */
+static void define_next(void)
 {
 	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {0};
 	char name[NAME_BYTES + 1];
@@ -160,53 +141,37 @@ static void define(uint64_t index)
 	struct plx_rpc_call call = {
 		.method = PARAMS_DEFINE,
 		.deadline_ns = DEADLINE_NS,
+		.retry = true,
 		.done = on_defined,
-		.arg = (void *)(uintptr_t)index,
+		.arg = (void *)(uintptr_t)load.called,
 	};
 	int rc;
 
-	name_of((uint32_t)index, name);
+	name_of((uint32_t)load.called++, name);
 	rc = plx_rpc_call_start(load.client, &call, order,
 				WIRE_ORDER_BYTES + record_write(&param, order + WIRE_ORDER_BYTES),
 				NULL);
 	if (rc)
 		fail(rc);
-	load.open++;
-}
-
-static bool is_up(void)
-{
-	return plx_rpc_client_is_up(load.client);
-}
-
-static bool are_defined(void)
-{
-	return load.defined == parameters;
 }
 
 static int define_all(void)
 {
-	int rc = turn_until(is_up, "a service");
-
-	plx_timer_init(&load.again_timer, on_again, NULL);
-	for (int i = 0; rc == 0 && i < IN_FLIGHT && load.called < parameters; i++)
+	for (int i = 0; i < IN_FLIGHT && load.called < parameters; i++)
 		define_next();
-	return rc ? rc : turn_until(are_defined, "parameters that are defined");
+	return turn_until(&load.defined, parameters, "parameters that are defined");
 }
 
 /* Watchers ------------------------------------------------------------------------------------- */
 
 static void on_port(const struct plx_rpc_result *result, void *arg)
 {
-	if (result->status == PLX_RPC_OK && result->length == sizeof(uint16_t))
-		load.port = get16(result->data);
-	else
+	if (result->status != PLX_RPC_OK || result->length != sizeof(uint16_t)) {
 		fail(plx_fail(EIO, "it does not tell where it publishes"));
-}
-
-static bool has_port(void)
-{
-	return load.port;
+		return;
+	}
+	load.port = get16(result->data);
+	load.ports = 1;
 }
 
 static void on_subscribed(struct netio_publisher *publisher,
@@ -246,11 +211,6 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 	plx_hist_record(&load.watch_ns, plx_tsc_to_ns(plx_tsc() - (uint64_t)param.value.integer));
 }
 
-static bool are_subscribed(void)
-{
-	return load.subscribed == watchers;
-}
-
 static int watcher_begin(struct watcher *watcher, const char *host)
 {
 	static const struct netio_subscription everything = {
@@ -278,23 +238,24 @@ static int watch_all(void)
 	unsigned of_service;
 	int rc = plx_rpc_call_start(load.client, &call, NULL, 0, NULL);
 
-	rc = rc ? rc : turn_until(has_port, "the port where it publishes");
+	rc = rc ? rc : turn_until(&load.ports, 1, "the port where it publishes");
 	rc = rc ? rc : netio_init(&load.netio);
 	rc = rc ? rc : plx_address_split("--connect", service, host, &of_service);
 	for (uint64_t i = 0; rc == 0 && i < watchers; i++)
 		rc = watcher_begin(&load.watchers[i], host);
-	return rc ? rc : turn_until(are_subscribed, "watchers that have subscribed");
+	return rc ? rc : turn_until(&load.subscribed, watchers, "watchers that have subscribed");
 }
 
-static bool have_all(void)
+/* Return: how many last changes the watchers have not seen, up to max. */
+static uint64_t count_missed(uint64_t max)
 {
+	uint64_t missed = 0;
+
 	for (uint64_t i = 0; i < watchers; i++) {
-		for (uint64_t j = 0; j < parameters; j++) {
-			if (load.watchers[i].seen[j] < load.acknowledged[j])
-				return false;
-		}
+		for (uint64_t j = 0; j < parameters && missed < max; j++)
+			missed += load.watchers[i].seen[j] < load.acknowledged[j];
 	}
-	return true;
+	return missed;
 }
 
 /* Sets ----------------------------------------------------------------------------------------- */
@@ -381,61 +342,31 @@ static int make_sets(void)
 	return load.rc;
 }
 
-static bool are_answered(void)
-{
-	return load.open == 0;
-}
-
 /* The run -------------------------------------------------------------------------------------- */
-
-static uint64_t count_missed(void)
-{
-	uint64_t missed = 0;
-
-	for (uint64_t i = 0; i < watchers; i++) {
-		for (uint64_t j = 0; j < parameters; j++)
-			missed += load.watchers[i].seen[j] < load.acknowledged[j];
-	}
-	return missed;
-}
 
 static json_int_t percentile(const struct plx_hist *hist, double percent)
 {
 	return (json_int_t)plx_hist_quantile(hist, percent / 100);
 }
 
-/* Includes plx-call's names for common figures. Return: NULL: out of memory. */
-static json_t *figures(uint64_t elapsed_ns, uint64_t missed)
+/* Includes plx-call's names for common figures. Return: 0; -EIO something was lost; -errno. */
+static int report(uint64_t elapsed_ns)
 {
+	uint64_t missed = count_missed(UINT64_MAX);
 	json_t *all = json_pack(
-		"{s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "provider",
-		plx_rpc_client_provider(load.client), "size_bytes",
+		"{s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, "
+		"s:I, s:I, s:I, s:I}",
+		"provider", plx_rpc_client_provider(load.client), "size_bytes",
 		(json_int_t)(WIRE_SET_BYTES + NAME_BYTES), "count", (json_int_t)load.called, "lost",
 		(json_int_t)(load.refused + missed), "rate", (double)rate, "elapsed_ns",
 		(json_int_t)elapsed_ns, "p50_ns", percentile(&load.set_ns, 50), "p90_ns",
 		percentile(&load.set_ns, 90), "p99_ns", percentile(&load.set_ns, 99), "max_ns",
-		(json_int_t)load.set_ns.max);
-	json_t *watched = json_pack(
-		"{s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "parameters",
-		(json_int_t)parameters, "watchers", (json_int_t)watchers, "durable", (int)durable,
-		"refused", (json_int_t)load.refused, "missed", (json_int_t)missed, "messages",
-		(json_int_t)load.messages, "conflated", (json_int_t)load.gaps, "watch_p50_ns",
-		percentile(&load.watch_ns, 50), "watch_p99_ns", percentile(&load.watch_ns, 99),
-		"watch_max_ns", (json_int_t)load.watch_ns.max);
-
-	if (!all || !watched || json_object_update(all, watched) != 0) {
-		json_decref(all);
-		all = NULL;
-	}
-	json_decref(watched);
-	return all;
-}
-
-/* Return: 0; -EIO something was lost; -errno. */
-static int report(uint64_t elapsed_ns)
-{
-	uint64_t missed = count_missed();
-	json_t *all = figures(elapsed_ns, missed);
+		(json_int_t)load.set_ns.max, "parameters", (json_int_t)parameters, "watchers",
+		(json_int_t)watchers, "durable", (int)durable, "refused", (json_int_t)load.refused,
+		"missed", (json_int_t)missed, "messages", (json_int_t)load.messages, "conflated",
+		(json_int_t)load.gaps, "watch_p50_ns", percentile(&load.watch_ns, 50),
+		"watch_p99_ns", percentile(&load.watch_ns, 99), "watch_max_ns",
+		(json_int_t)load.watch_ns.max);
 	char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(8)) : NULL;
 	int rc = text ? 0 : plx_fail(ENOMEM, "out of memory");
 
@@ -451,6 +382,19 @@ static int report(uint64_t elapsed_ns)
 	return rc;
 }
 
+/* Watchers that still miss something at the end are counted. */
+static int wait_for_watchers(void)
+{
+	uint64_t until_ns = plx_now_ns() + DEADLINE_NS;
+
+	while (load.rc == 0 && count_missed(1) && plx_now_ns() < until_ns) {
+		if (plx_stop_signal())
+			return plx_fail(EINTR, "interrupted");
+		plx_loop_turn();
+	}
+	return 0;
+}
+
 static int load_it(void)
 {
 	const char *addresses[] = {service, NULL};
@@ -464,10 +408,8 @@ static int load_it(void)
 	if (rc)
 		return rc;
 	elapsed_ns = plx_now_ns() - began_ns;
-	rc = turn_until(are_answered, "sets that are answered");
-	/* Watchers that miss something are counted. */
-	if (rc == 0 && turn_until(have_all, "watchers that have all") == -EINTR)
-		rc = -EINTR;
+	rc = turn_until(&load.open, 0, "sets that are answered");
+	rc = rc ? rc : wait_for_watchers();
 	return rc ? rc : report(elapsed_ns);
 }
 

@@ -42,44 +42,54 @@ PLX_TEST(values_are_read_and_written)
 {
 	static const struct {
 		enum param_type type;
-		const char *text, *back; /* NULL: invalid */
+		const char *text;
+		bool is_valid;
+		const char *back; /* or the error */
 	} values[] = {
-		{PARAM_BOOL, "true", "true"},
-		{PARAM_BOOL, "1", "true"},
-		{PARAM_BOOL, "0", "false"},
-		{PARAM_BOOL, "TRUE", NULL},
-		{PARAM_BOOL, "", NULL},
-		{PARAM_INT, "-9223372036854775808", "-9223372036854775808"},
-		{PARAM_INT, "9223372036854775807", "9223372036854775807"},
-		{PARAM_INT, "9223372036854775808", NULL},
-		{PARAM_INT, "1.0", NULL},
-		{PARAM_INT, " 1", NULL},
-		{PARAM_INT, "", NULL},
-		{PARAM_REAL, "1e3", "1000"},
-		{PARAM_REAL, "-0.5", "-0.5"},
-		{PARAM_REAL, "0.1", "0.1"},
-		{PARAM_REAL, "0.10000000000000001", "0.1"},
-		{PARAM_REAL, "0.30000000000000004", "0.30000000000000004"},
-		{PARAM_REAL, "0.1234567890123456", "0.1234567890123456"},
-		{PARAM_REAL, "1.7976931348623157e308", "1.7976931348623157e+308"},
-		{PARAM_REAL, "-5e-324", "-5e-324"},
-		{PARAM_REAL, "inf", NULL},
-		{PARAM_REAL, "nan", NULL},
-		{PARAM_REAL, "1e999", NULL},
-		{PARAM_REAL, "infinity", NULL},
-		{PARAM_REAL, "1 V", NULL},
-		{PARAM_TEXT, "", ""},
-		{PARAM_TEXT, "a b", "a b"},
+		{PARAM_BOOL, "true", true, "true"},
+		{PARAM_BOOL, "1", true, "true"},
+		{PARAM_BOOL, "0", true, "false"},
+		{PARAM_BOOL, "TRUE", false, "v 'TRUE': not a bool; give true, false, 1 or 0"},
+		{PARAM_BOOL, "", false, "not a bool"},
+		{PARAM_INT, "-9223372036854775808", true, "-9223372036854775808"},
+		{PARAM_INT, "9223372036854775807", true, "9223372036854775807"},
+		{PARAM_INT, "9223372036854775808", false, "not an int; give a whole number"},
+		{PARAM_INT, "1.0", false, "not an int"},
+		{PARAM_INT, " 1", false, "not an int"},
+		{PARAM_INT, "", false, "not an int"},
+		{PARAM_REAL, "1e3", true, "1000"},
+		{PARAM_REAL, "-0.5", true, "-0.5"},
+		{PARAM_REAL, "0.1", true, "0.1"},
+		{PARAM_REAL, "0.10000000000000001", true, "0.1"},
+		{PARAM_REAL, "0.30000000000000004", true, "0.30000000000000004"},
+		{PARAM_REAL, "0.1234567890123456", true, "0.1234567890123456"},
+		{PARAM_REAL, "1.7976931348623157e308", true, "1.7976931348623157e+308"},
+		{PARAM_REAL, "-5e-324", true, "-5e-324"},
+		{PARAM_REAL, "-4.9e-324", true, "-5e-324"},
+		{PARAM_REAL, "0e-999", true, "0"},
+		{PARAM_REAL, "1e-400", false, "v '1e-400': too small for a real, and not 0"},
+		{PARAM_REAL, "-1e999", false,
+		 "v '-1e999': too large for a real; give one from -1.79769e+308"},
+		{PARAM_REAL, "inf", false, "not a real"},
+		{PARAM_REAL, "-inf", false, "not a real"},
+		{PARAM_REAL, "nan", false, "not a real"},
+		{PARAM_REAL, "1e999", false, "too large for a real"},
+		{PARAM_REAL, "infinity", false, "not a real"},
+		{PARAM_REAL, "1 V", false, "not a real"},
+		{PARAM_TEXT, "", true, ""},
+		{PARAM_TEXT, "a b", true, "a b"},
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(values); i++) {
 		struct param_value value;
 		char back[64];
-		int rc = param_value_parse("it", values[i].type, values[i].text, &value);
+		int rc = param_value_parse("v", values[i].type, values[i].text, &value);
 
-		assert_int_equal(rc, values[i].back ? 0 : -EINVAL);
-		if (rc)
+		assert_int_equal(rc, values[i].is_valid ? 0 : -EINVAL);
+		if (rc) {
+			assert_error_has(values[i].back);
 			continue;
+		}
 		assert_null(param_value_check(&value));
 		param_value_format(&value, back, sizeof(back));
 		assert_string_equal(back, values[i].back);
@@ -99,68 +109,83 @@ PLX_TEST(texts_have_a_maximum_length)
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
 
-PLX_TEST(numbers_out_of_range_are_reported)
-{
-	struct param_value value;
-
-	assert_fails(param_value_parse("v", PARAM_REAL, "-1e999", &value), -EINVAL,
-		     "v '-1e999': too large for a real; give one from -1.79769e+308");
-	assert_fails(param_value_parse("v", PARAM_REAL, "1e-400", &value), -EINVAL,
-		     "v '1e-400': too small for a real, and not 0");
-	assert_int_equal(param_value_parse("v", PARAM_REAL, "-4.9e-324", &value), 0);
-	assert_int_equal(param_value_parse("v", PARAM_REAL, "0e-999", &value), 0);
-	assert_fails(param_value_parse("v", PARAM_REAL, "-inf", &value), -EINVAL,
-		     "v '-inf': not a real");
-}
-
 static struct param_value real(double number)
 {
 	return (struct param_value){.type = PARAM_REAL, .real = number};
 }
 
-PLX_TEST(kinds_are_checked)
+/* Limits as text: "max=10 alarm_high=9"; "latch". */
+static struct param_kind kind_of(enum param_type type, const char *text)
 {
-	struct param_kind kind = {.type = PARAM_REAL};
+	static const char *const names[LIMIT_COUNT] = {
+		"min", "max", "alarm_low", "alarm_high", "warn_low", "warn_high", "hysteresis"};
+	struct param_kind kind = {.type = type};
+	char copy[128];
 
-	assert_null(param_kind_check(&kind));
-	kind.latch = true;
-	assert_string_equal(param_kind_check(&kind), "there is no alarm that could be latched");
-	kind.has[LIMIT_ALARM_HIGH] = true;
-	kind.limit[LIMIT_ALARM_HIGH] = real(5);
-	assert_null(param_kind_check(&kind));
-	kind.has[LIMIT_ALARM_LOW] = true;
-	kind.limit[LIMIT_ALARM_LOW] = real(6);
-	assert_non_null(param_kind_check(&kind));
-	kind.limit[LIMIT_ALARM_LOW] = real(NAN);
-	assert_non_null(param_kind_check(&kind));
-	kind.limit[LIMIT_ALARM_LOW] = (struct param_value){.type = PARAM_INT, .integer = 1};
-	assert_non_null(param_kind_check(&kind));
-	kind.limit[LIMIT_ALARM_LOW] = real(5);
-	assert_null(param_kind_check(&kind));
-	kind.type = PARAM_TEXT;
-	assert_non_null(param_kind_check(&kind));
-	kind = (struct param_kind){0};
-	assert_non_null(param_kind_check(&kind));
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+		size_t length = strcspn(word, "=");
+
+		kind.latch |= strcmp(word, "latch") == 0;
+		for (int i = 0; i < LIMIT_COUNT; i++) {
+			if (strlen(names[i]) != length || strncmp(word, names[i], length) != 0)
+				continue;
+			kind.has[i] = true;
+			assert_works(param_value_parse("limit", type, word + length + 1,
+						       &kind.limit[i]));
+		}
+	}
+	return kind;
 }
 
-/* max or min, and the alarm: beyond it, at it, and inside. */
-PLX_TEST(alarms_can_be_raised)
+PLX_TEST(kinds_are_checked)
 {
-	struct param_kind high = {.type = PARAM_REAL,
-				  .has = {[LIMIT_MAX] = true, [LIMIT_ALARM_HIGH] = true}};
-	struct param_kind low = {.type = PARAM_REAL,
-				 .has = {[LIMIT_MIN] = true, [LIMIT_ALARM_LOW] = true}};
+	static const char crossed[] = "a lower limit is above the upper one";
+	static const char too_large[] = "the hysteresis is too large: an alarm could not end";
+	static const struct {
+		const char *limits, *wrong; /* NULL: nothing */
+	} rows[] = {
+		{"", NULL},
+		{"latch", "there is no alarm that could be latched"},
+		{"latch alarm_high=5", NULL},
+		{"alarm_low=5 alarm_high=5", NULL},
+		{"alarm_low=6 alarm_high=5", crossed},
+		{"warn_low=6 warn_high=5", crossed},
+		{"min=3 max=2", crossed},
+		{"max=10 alarm_high=9", NULL},
+		{"max=10 alarm_high=10", "the high alarm is not below the maximum"},
+		{"max=10 alarm_high=11", "the high alarm is not below the maximum"},
+		{"min=10 alarm_low=11", NULL},
+		{"min=10 alarm_low=10", "the low alarm is not above the minimum"},
+		{"min=10 alarm_low=9", "the low alarm is not above the minimum"},
+		{"max=8 warn_high=8", "the high warning is not below the maximum"},
+		{"min=8 warn_low=8", "the low warning is not above the minimum"},
+		{"warn_high=8 alarm_high=8", "a warning is beyond the alarm"},
+		{"warn_low=8 alarm_low=8", "a warning is beyond the alarm"},
+		{"hysteresis=1", "there is no alarm that the hysteresis could be for"},
+		{"hysteresis=1 warn_high=8", NULL},
+		{"hysteresis=-1 warn_high=8", "the hysteresis is negative"},
+		{"hysteresis=8 min=0 warn_high=8 alarm_high=9", NULL},
+		{"hysteresis=8.5 min=0 warn_high=8 alarm_high=9", too_large},
+		{"hysteresis=3 min=0 warn_low=6 warn_high=8", too_large},
+	};
+	struct param_kind kind;
 
-	for (int i = -1; i <= 1; i++) {
-		high.limit[LIMIT_MAX] = low.limit[LIMIT_MIN] = real(10);
-		high.limit[LIMIT_ALARM_HIGH] = low.limit[LIMIT_ALARM_LOW] = real(10 + i);
-		assert_int_equal(param_kind_check(&high) == NULL, i < 0);
-		assert_int_equal(param_kind_check(&low) == NULL, i > 0);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		kind = kind_of(PARAM_REAL, rows[i].limits);
+		const char *wrong = param_kind_check(&kind);
+		if (!rows[i].wrong != !wrong || (wrong && !strstr(wrong, rows[i].wrong)))
+			fail_msg("%s: %s", rows[i].limits, wrong ? wrong : "it was taken");
 	}
-	high.has[LIMIT_MAX] = false;
-	low.has[LIMIT_MIN] = false;
-	assert_null(param_kind_check(&high));
-	assert_null(param_kind_check(&low));
+	kind = kind_of(PARAM_REAL, "alarm_low=5");
+	kind.limit[LIMIT_ALARM_LOW] = real(NAN);
+	assert_string_equal(param_kind_check(&kind), "a limit is no value of the parameter's type");
+	kind.limit[LIMIT_ALARM_LOW] = (struct param_value){.type = PARAM_INT, .integer = 1};
+	assert_non_null(param_kind_check(&kind));
+	kind.type = PARAM_TEXT;
+	assert_string_equal(param_kind_check(&kind), "limits are for int and real");
+	kind = (struct param_kind){0};
+	assert_non_null(param_kind_check(&kind));
 }
 
 PLX_TEST(units_can_be_printed)
@@ -188,10 +213,7 @@ PLX_TEST(units_can_be_printed)
 
 PLX_TEST(values_beyond_the_limits_are_refused)
 {
-	struct param_kind kind = {.type = PARAM_INT,
-				  .has = {[LIMIT_MIN] = true, [LIMIT_MAX] = true},
-				  .limit = {[LIMIT_MIN] = {PARAM_INT, .integer = -1},
-					    [LIMIT_MAX] = {PARAM_INT, .integer = 1}}};
+	struct param_kind kind = kind_of(PARAM_INT, "min=-1 max=1");
 
 	for (int64_t i = -2; i <= 2; i++) {
 		struct param_value value = {PARAM_INT, .integer = i};
@@ -204,42 +226,6 @@ PLX_TEST(values_beyond_the_limits_are_refused)
 	snprintf(kind.unit, sizeof(kind.unit), "V");
 	assert_fails(param_value_beyond(&kind, &(struct param_value){PARAM_INT, .integer = 7}),
 		     -ERANGE, "7 is above 1 V, the most that is taken");
-}
-
-static void set_limit(struct param_kind *kind, enum param_limit which, double value)
-{
-	kind->has[which] = true;
-	kind->limit[which] = real(value);
-}
-
-PLX_TEST(warnings_and_hysteresis_are_checked)
-{
-	struct param_kind kind = {.type = PARAM_REAL};
-
-	set_limit(&kind, LIMIT_HYSTERESIS, 1);
-	assert_string_equal(param_kind_check(&kind),
-			    "there is no alarm that the hysteresis could be for");
-	set_limit(&kind, LIMIT_WARN_HIGH, 8);
-	assert_null(param_kind_check(&kind));
-	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
-	assert_string_equal(param_kind_check(&kind),
-			    "a warning is beyond the alarm: no value raises it alone");
-	set_limit(&kind, LIMIT_ALARM_HIGH, 9);
-	set_limit(&kind, LIMIT_MIN, 0);
-	set_limit(&kind, LIMIT_HYSTERESIS, 8);
-	assert_null(param_kind_check(&kind));
-	set_limit(&kind, LIMIT_HYSTERESIS, 8.5);
-	assert_string_equal(param_kind_check(&kind),
-			    "the hysteresis is too large: an alarm could not end");
-	set_limit(&kind, LIMIT_HYSTERESIS, 3);
-	set_limit(&kind, LIMIT_WARN_LOW, 6);
-	assert_string_equal(param_kind_check(&kind),
-			    "the hysteresis is too large: an alarm could not end");
-	set_limit(&kind, LIMIT_HYSTERESIS, -1);
-	assert_string_equal(param_kind_check(&kind), "the hysteresis is negative");
-	set_limit(&kind, LIMIT_HYSTERESIS, 2);
-	set_limit(&kind, LIMIT_MAX, 8);
-	assert_non_null(param_kind_check(&kind));
 }
 
 /* From each state, with a value outside the limits and inside, and with an acknowledgement. */
@@ -257,10 +243,9 @@ PLX_TEST(alarms_change_state_as_documented)
 		{true, ALARM_ACKNOWLEDGED, ALARM_ACKNOWLEDGED, ALARM_NONE, ALARM_ACKNOWLEDGED},
 		{true, ALARM_LATCHED, ALARM_ACTIVE, ALARM_LATCHED, ALARM_NONE},
 	};
-	struct param_kind kind = {.type = PARAM_REAL};
+	struct param_kind kind = kind_of(PARAM_REAL, "alarm_high=1");
 	struct param_value high = real(2), low = real(0);
 
-	set_limit(&kind, LIMIT_ALARM_HIGH, 1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(table); i++) {
 		struct param_alarm from = {table[i].from,
 					   table[i].from == ALARM_NONE ? 0 : LEVEL_ALARM, 5};
@@ -289,17 +274,19 @@ struct step {
 	bool acknowledges;
 };
 
-static void take_steps(const struct param_kind *kind, const struct step *steps, unsigned count)
+static void take_steps(enum param_type type, const char *limits, const struct step *steps,
+		       unsigned count)
 {
+	const struct param_kind kind = kind_of(type, limits);
 	struct param_alarm alarm = {0};
 
-	assert_null(param_kind_check(kind));
+	assert_null(param_kind_check(&kind));
 	for (unsigned i = 0; i < count; i++) {
 		struct param_value value = real(steps[i].value);
 
-		if (kind->type == PARAM_INT)
+		if (type == PARAM_INT)
 			value = (struct param_value){PARAM_INT, .integer = (int64_t)steps[i].value};
-		alarm = param_alarm_next(kind, alarm, &value, i + 1);
+		alarm = param_alarm_next(&kind, alarm, &value, i + 1);
 		if (alarm.state != steps[i].state || alarm.level != steps[i].level)
 			fail_msg("step %u: state %d, level %d", i, (int)alarm.state, alarm.level);
 		if (steps[i].acknowledges)
@@ -322,13 +309,9 @@ PLX_TEST(another_limit_is_another_alarm)
 		{99, ALARM_ACTIVE, LEVEL_ALARM, true},
 		{7, ALARM_NONE, 0, false},
 	};
-	struct param_kind kind = {.type = PARAM_REAL};
 
-	set_limit(&kind, LIMIT_ALARM_LOW, 3);
-	set_limit(&kind, LIMIT_WARN_LOW, 4);
-	set_limit(&kind, LIMIT_WARN_HIGH, 7);
-	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
-	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+	take_steps(PARAM_REAL, "alarm_low=3 warn_low=4 warn_high=7 alarm_high=8", steps,
+		   PLX_ARRAY_LEN(steps));
 }
 
 PLX_TEST(an_alarm_ends_once_the_value_is_inside_by_the_hysteresis)
@@ -347,28 +330,16 @@ PLX_TEST(an_alarm_ends_once_the_value_is_inside_by_the_hysteresis)
 		{15, ALARM_NONE, 0, false},
 		{14, ALARM_NONE, 0, false},
 	};
-	struct param_kind kind = {.type = PARAM_REAL};
+	static const char limits[] = "alarm_low=10 warn_high=80 alarm_high=90 hysteresis=5";
 
-	set_limit(&kind, LIMIT_ALARM_LOW, 10);
-	set_limit(&kind, LIMIT_WARN_HIGH, 80);
-	set_limit(&kind, LIMIT_ALARM_HIGH, 90);
-	set_limit(&kind, LIMIT_HYSTERESIS, 5);
-	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		kind.limit[i] = (struct param_value){PARAM_INT,
-						     .integer = (int64_t)kind.limit[i].real};
-	kind.type = PARAM_INT;
-	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+	take_steps(PARAM_REAL, limits, steps, PLX_ARRAY_LEN(steps));
+	take_steps(PARAM_INT, limits, steps, PLX_ARRAY_LEN(steps));
 }
 
 PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
 {
-	struct param_kind kind = {
-		.type = PARAM_INT,
-		.has = {[LIMIT_ALARM_LOW] = true, [LIMIT_HYSTERESIS] = true},
-		.limit = {[LIMIT_ALARM_LOW] = {PARAM_INT, .integer = INT64_MIN + 1},
-			  [LIMIT_HYSTERESIS] = {PARAM_INT, .integer = INT64_MAX}},
-	};
+	struct param_kind kind = kind_of(PARAM_INT, "alarm_low=-9223372036854775807 "
+						    "hysteresis=9223372036854775807");
 	struct param_value value = {PARAM_INT, .integer = INT64_MIN};
 	struct param_alarm alarm = param_alarm_next(&kind, (struct param_alarm){0}, &value, 1);
 
@@ -389,11 +360,8 @@ PLX_TEST(a_latched_alarm_keeps_its_severity)
 		{0, ALARM_LATCHED, LEVEL_WARNING, true},
 		{0, ALARM_NONE, 0, false},
 	};
-	struct param_kind kind = {.type = PARAM_REAL, .latch = true};
 
-	set_limit(&kind, LIMIT_WARN_HIGH, 7);
-	set_limit(&kind, LIMIT_ALARM_HIGH, 8);
-	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
+	take_steps(PARAM_REAL, "latch warn_high=7 alarm_high=8", steps, PLX_ARRAY_LEN(steps));
 }
 
 PLX_TEST_MAIN()
