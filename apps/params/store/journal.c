@@ -356,8 +356,10 @@ void journal_close(struct journal *journal, struct journal_stats *stats_out)
 		plx_timer_stop(&journal->again);
 		hand_over(journal);
 	}
-	while (journal->stage != STAGE_IDLE)
-		plx_loop_turn();
+	while (journal->stage != STAGE_IDLE) {
+		if (plx_loop_turn() == 0)
+			sched_yield(); /* the thread may need this CPU */
+	}
 	sem_post(&journal->filled);
 	pthread_join(journal->thread, NULL);
 	mark_last(journal);
