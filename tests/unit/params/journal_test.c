@@ -191,14 +191,17 @@ TEST(a_change_refused_by_the_file_blocks_no_other)
 {
 	put_many(1);
 	wait_for_answers();
-	disk_set_fault(FAULT_ONE_STEP); /* it is skipped in the second try too */
+	disk_set_fault(FAULT_FAILS);
 	assert_int_equal(put_one(100, true), 0);
+	wait_for_failure();
 	struct param same_id = int_param("other", 1, 0, 1);
 	assert_int_equal(journal_reserve(journal), 0);
 	same_id.revision = journal_next_revision(journal);
 	put++;
 	journal_put(journal, &same_id, (void *)1);
 	assert_int_equal(put_one(101, true), 0);
+	wait_doing(log_count("trying again in 1 s") == 2, turn());
+	disk.fault = FAULT_NONE;
 	wait_for_answers();
 	close_it();
 	assert_int_equal(answered, 4);
