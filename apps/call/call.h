@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* plx-call: options.c parses, request.c and json.c read the request, show.c shows replies,
+ * measure.c measures many calls as a load of the engine (lib/app/rpc_load.h). */
 #ifndef CALL_H
 #define CALL_H
 
@@ -10,8 +12,9 @@ enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };
 /** The parsed command line. */
 struct call_conf {
 	struct plx_app_list services;
-	const char *method;
-	uint64_t version;
+	const char *method;      /**< a name, or NULL with a number: */
+	const char *method_text; /**< as given */
+	uint64_t number, version;
 	bool version_given;
 	const char *data, *hex, *json, *file; /**< the request; at most one is not NULL */
 	uint64_t size_bytes;                  /**< of zeros */
@@ -26,7 +29,6 @@ struct call_conf {
 };
 
 #define CALL_IN_FLIGHT_MAX 1000000
-#define CALL_OPEN_LOOP_MAX 65536 /* calls in flight, unless --in-flight is given */
 
 /** The command line. call_asked is valid once plx_app_start has run. */
 extern const struct plx_app call_app;
@@ -46,16 +48,20 @@ int call_show_methods(const void *text, size_t length);
 int call_find_method(const void *text, size_t length, const char *name, bool exact,
 		     uint32_t *id_out, uint16_t *version);
 
+/** Check that the text is one JSON value (RFC 8259), as text: numbers and escapes stay as written,
+ * whatever a library could represent. Print it with an indent of 2 unless out is NULL. Return: 0;
+ * -EINVAL, with a text that names the position; everything before it is printed. */
+int call_json_walk(const char *text, size_t length, FILE *out);
+
 /** Why no service is up, as text. Valid until the next call. */
 const char *call_trouble(const struct plx_rpc_client *client);
 
 /** What to do after a call with this status; "" if there is no advice. */
 const char *call_hint(enum plx_rpc_status status, bool may_have_run);
 
-/** Turn the loop until the calls are done; measure and show their times. Ownership: destroys
- * client. Return: 0; -EINTR a signal, before anything was measured; -ERANGE an open loop did not
- * keep its schedule; as plx_rpc_call_start. */
-int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
-		 const struct plx_rpc_call *what, const void *data, size_t length);
+/** Measure calls until count, duration or a signal, and report. Ownership: destroys client. Prints
+ * its errors. Return: the exit status. */
+int call_measure(struct call_conf *conf, struct plx_rpc_client *client, uint32_t method,
+		 uint16_t version);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "json.h"
-
-#include "plx_base.h"
+#include "call.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,11 +127,6 @@ static void let_go(void)
 	reply.message = NULL;
 }
 
-static bool is_number(const char *text)
-{
-	return isdigit((unsigned char)text[0]);
-}
-
 /* Self-test methods have fixed numbers and need no look-up, which costs the service more than most
  * calls. */
 static bool is_self_test(const char *name, uint32_t *method_out)
@@ -159,15 +153,12 @@ static bool is_self_test(const char *name, uint32_t *method_out)
 /* Ask the service for the method's number. Return: 0; -errno. */
 static int find(struct plx_rpc_client *client, uint32_t *method_out, uint16_t *version_out)
 {
-	uint64_t number;
 	int rc;
 
+	*method_out = (uint32_t)call_asked->number;
 	*version_out = (uint16_t)call_asked->version;
-	if (is_number(call_asked->method)) {
-		rc = plx_parse_uint("--method", call_asked->method, 0, UINT32_MAX, &number);
-		*method_out = (uint32_t)number;
-		return rc;
-	}
+	if (!call_asked->method)
+		return 0;
 	if (*version_out == 0 && is_self_test(call_asked->method, method_out))
 		return 0;
 	rc = call_once(client, PLX_RPC_DESCRIBE, 0, NULL, 0);
@@ -213,27 +204,29 @@ static int call_and_show(struct plx_rpc_client *client, uint32_t method, uint16_
 	return rc;
 }
 
-/* Ownership: destroys client. */
+static bool measures(void)
+{
+	return call_asked->run.count || call_asked->run.duration_ns;
+}
+
+/* Prints its errors. Ownership: destroys client. Return: the exit status. */
 static int run(struct plx_rpc_client *client)
 {
-	struct plx_rpc_call what = {.deadline_ns = call_asked->deadline_ns};
-	int rc = call_asked->list ? list(client) : 0;
+	uint16_t version = 0;
+	uint32_t method = 0;
+	int rc = call_asked->list || call_asked->request ? 0 : call_read_request(call_asked);
 
-	if (rc == 0 && call_asked->method && !call_asked->request)
-		rc = call_read_request(call_asked);
-	if (rc == 0 && call_asked->method)
-		rc = find(client, &what.method, &what.version);
-	if (rc == 0 && call_asked->method &&
-	    (call_asked->run.count || call_asked->run.duration_ns)) {
-		rc = call_measure(call_asked, client, &what, call_asked->request,
-				  call_asked->request_length);
-		client = NULL;
-	} else if (rc == 0 && call_asked->method) {
-		rc = call_and_show(client, what.method, what.version, call_asked->request,
+	if (rc == 0 && call_asked->list)
+		rc = list(client);
+	else if (rc == 0)
+		rc = find(client, &method, &version);
+	if (rc == 0 && measures())
+		return call_measure(call_asked, client, method, version);
+	if (rc == 0 && !call_asked->list)
+		rc = call_and_show(client, method, version, call_asked->request,
 				   call_asked->request_length);
-	}
 	plx_rpc_client_destroy(client);
-	return rc;
+	return rc ? plx_app_fail(&call_app) : 0;
 }
 
 int main(int argc, char **argv)
@@ -253,10 +246,7 @@ int main(int argc, char **argv)
 	if (call_asked->run.out_dir)
 		rc = plx_result_prepare(call_asked->run.name, call_asked->run.out_dir);
 	rc = rc ? rc : plx_rpc_client_create(addresses, &attr, &client);
-	rc = rc ? rc : run(client);
-	status = rc ? plx_app_fail(&call_app) : 0;
-	if (rc == -ERANGE)
-		status = PLX_MEASURE_DOUBTED;
+	status = rc ? plx_app_fail(&call_app) : run(client);
 	free(call_asked->request);
 	plx_fabric_drain(DRAIN_NS);
 	return plx_app_finish(&call_app, status);

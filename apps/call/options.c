@@ -2,6 +2,8 @@
 /* The command line of plx-call. */
 #include "call.h"
 
+#include <ctype.h>
+
 static struct call_conf conf = {
 	.deadline_ns = PLX_RPC_DEADLINE_NS_DEFAULT,
 	.in_flight = 1,
@@ -17,14 +19,15 @@ static const struct plx_option options[] = {
 		 "host:port of the service; if repeated, calls go to the one with the fewest open "
 		 "calls"),
 	PLX_FLAG("list", &conf.list, "show the service's methods"),
-	PLX_TEXT("method", "NAME", &conf.method, "the method: a name or a number"),
+	PLX_TEXT("method", "NAME", &conf.method_text, "the method: a name or a number"),
 	PLX_UINT("method-version", "N", &conf.version, 0, UINT16_MAX,
 		 "version of the method (default: the newest with that name; for a number 0)",
 		 .given = &conf.version_given),
 	PLX_TEXT("data", "TEXT", &conf.data, "the request: these bytes (default: none)",
 		 .may_be_empty = true),
 	PLX_TEXT("hex", "HEX", &conf.hex, "the request: \"00 ff 17\""),
-	PLX_TEXT("json", "JSON", &conf.json, "the request: checked, and sent as written"),
+	PLX_TEXT("data-json", "JSON", &conf.json,
+		 "the request: JSON, checked, and sent as written"),
 	PLX_TEXT("file", "PATH", &conf.file, "the request: that file; \"-\": standard input"),
 	PLX_SIZE("size", "SIZE", &conf.size_bytes, 0, PLX_RPC_PAYLOAD_MAX,
 		 "the request: SIZE zeros"),
@@ -50,19 +53,24 @@ static int check(void)
 		if (rc)
 			return rc;
 	}
-	if (!conf.method && !conf.list)
+	if (!conf.method_text && !conf.list)
 		return plx_fail(EINVAL, "--method NAME is missing; --list shows what there is");
-	if (conf.list && (conf.method || requests))
+	if (conf.list && (conf.method_text || requests))
 		return plx_fail(EINVAL, "--list shows the methods, --method calls one; give one of "
 					"them");
 	if (requests > 1)
-		return plx_fail(EINVAL,
-				"--data, --hex, --json, --file and --size each are the request; "
-				"give one of them");
+		return plx_fail(
+			EINVAL,
+			"--data, --hex, --data-json, --file and --size each are the request; "
+			"give one of them");
 	if ((conf.hex || conf.json) && call_read_request(&conf) != 0)
 		return -EINVAL;
-	if (conf.run.rate && !conf.in_flight_given)
-		conf.in_flight = CALL_OPEN_LOOP_MAX;
+	if (conf.method_text && isdigit((unsigned char)conf.method_text[0])) {
+		if (plx_parse_uint("--method", conf.method_text, 0, UINT32_MAX, &conf.number) != 0)
+			return -EINVAL;
+	} else {
+		conf.method = conf.method_text;
+	}
 	return plx_measure_check(&conf.run);
 }
 
@@ -77,7 +85,8 @@ const struct plx_app call_app = {
 	.summary = "Call a method of a service, or measure it.",
 	.usage = "  plx-call [EAL options] -- --connect ADDR [--process] --list\n"
 		 "  plx-call [EAL options] -- --connect ADDR --method NAME [--method-version N]\n"
-		 "           [--data TEXT | --hex HEX | --json JSON | --file PATH | --size SIZE]\n"
+		 "           [--data TEXT | --hex HEX | --data-json JSON | --file PATH | --size "
+		 "SIZE]\n"
 		 "           [--deadline TIME] [--format HOW]\n"
 		 "  plx-call [EAL options] -- --connect ADDR --method NAME [--size SIZE]\n"
 		 "           --count N | --duration TIME [--in-flight N]\n"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The request bytes, from the command line. */
 #include "call.h"
-#include "json.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -98,13 +97,14 @@ static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
 	int rc = call_json_walk(text, length, NULL);
 
 	if (rc)
-		return plx_fail_in(rc, "--json: ");
+		return plx_fail_in(rc, "--data-json: ");
 	json_decref(json_loads(text,
 			       JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL |
 				       JSON_REJECT_DUPLICATES,
 			       &error));
 	if (json_error_code(&error) == json_error_duplicate_key)
-		return plx_fail(EINVAL, "--json: %s, at its byte %d", error.text, error.position);
+		return plx_fail(EINVAL, "--data-json: %s, at its byte %d", error.text,
+				error.position);
 	*data_out = (uint8_t *)strdup(text);
 	if (!*data_out)
 		return plx_fail(ENOMEM, "out of memory");

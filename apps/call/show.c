@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replies and descriptions, for people and for pipes. */
 #include "call.h"
-#include "json.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -6,13 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void explain_times(const struct ping_conf *conf, const struct plx_hist *rtt_ns)
+static void explain_times(const struct plx_load *load)
 {
+	const struct plx_hist *rtt_ns = &load->rtt_ns;
 	char text[PLX_HIST_TEXT_BYTES];
 
 	plx_app_say("- A round trip is %" PRIu64 " bytes sent to the server and sent back.%s",
-		    conf->size_bytes,
-		    conf->run.rate
+		    load->size_bytes,
+		    load->run->rate
 			    ? " It counts from the time it was due, so a delay counts for each "
 			      "message that waited."
 			    : " The next one starts when it has ended.");
@@ -29,36 +30,36 @@ static void explain_times(const struct ping_conf *conf, const struct plx_hist *r
 		    "round trips.");
 }
 
-static void explain_provider(const struct ping_outcome *outcome)
+static void explain_provider(const struct plx_load *load)
 {
-	if (strcmp(outcome->provider, "plx_shm") == 0)
+	if (strcmp(load->provider, "plx_shm") == 0)
 		plx_app_say("- provider plx_shm: shared memory, because both processes are on this "
 			    "host. --provider tcp uses TCP, as between two hosts.");
 	else
 		plx_app_say("- provider %s: the libfabric provider that carried the messages.",
-			    outcome->provider);
+			    load->provider);
 }
 
-static void explain_idle(const struct ping_outcome *outcome)
+static void explain_idle(const struct plx_load *load)
 {
 	struct plx_idle_stats stats = {0};
 
 	plx_app_say(
 		"- idle %s: what the process does while no message comes. poll never sleeps: "
 		"lowest latency, a whole CPU. event sleeps at once. adaptive polls, then sleeps.",
-		outcome->idle);
+		load->idle);
 	plx_idle_stats_read(plx_lcore_id(), &stats); /* cannot fail: this lcore */
 	if (stats.sleeps)
 		plx_app_say("- slept %" PRIu64 " times: the CPU was free for others during %.3f s.",
 			    stats.sleeps, (double)stats.asleep_ns / 1e9);
 }
 
-void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outcome)
+void ping_explain(const struct plx_load *load)
 {
-	if (!conf->explain || !outcome->rtt_ns.count)
+	if (!ping_asked->explain || !load->rtt_ns.count)
 		return;
 	plx_app_say("%s", "");
-	explain_times(conf, &outcome->rtt_ns);
-	explain_provider(outcome);
-	explain_idle(outcome);
+	explain_times(load);
+	explain_provider(load);
+	explain_idle(load);
 }

@@ -8,207 +8,78 @@
  * The clock starts with the first message after the warm-up. The receiver may still have a window
  * of warm-up messages to read, and the close takes a round trip: the figures err to the low side by
  * that. */
-#include "one_way.h"
+#include "ping.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* Without room for a message for this long, the peer is given up. The close, which waits until a
- * whole window is read, has the same limit. */
-#define SILENCE_S 10
-
-/* Ends --------------------------------------------------------------------------------------- */
-
-void one_way_fail(struct one_way *run, const char *text)
+static int send_message(struct ping_client *client)
 {
-	if (!run->failed)
-		snprintf(run->error, sizeof(run->error), "%s", text);
-	run->failed = run->stopped = true;
-	plx_loop_quit();
+	if (!client->message)
+		return plx_link_send(client->link, client->payload, client->conf->size_bytes);
+
+	int rc = plx_link_send_buf(client->link, plx_buf_ref(client->message), NULL, NULL);
+
+	if (rc)
+		plx_buf_unref(client->message);
+	return rc;
 }
 
-/* The link ----------------------------------------------------------------------------------- */
-
-static void on_open(struct plx_link *link, void *user)
+/* The poller runs after that of the links, so it uses the room that they report in the same turn.
+ */
+static unsigned send_burst(struct plx_load *load, unsigned most)
 {
-	struct one_way *run = user;
+	struct ping_client *client = (struct ping_client *)load;
+	unsigned count = 0;
+	int rc = 0;
 
-	run->open = true;
-	if (ping_meet(run->conf, run->outcome, link) != 0) {
-		one_way_fail(run, plx_error());
-		return;
-	}
-	if (isatty(STDERR_FILENO))
-		plx_timer_start_periodic(&run->progress, PLX_NS_PER_S);
-	plx_timer_start_periodic(&run->watch, PLX_NS_PER_S);
+	while (count < most && (rc = send_message(client)) == 0)
+		count++;
+	if (count)
+		load->last_tsc = plx_tsc();
+	load->blocked = rc != 0; /* until on_writable, or on_close if it is closing */
+	if (rc && rc != -EAGAIN && rc != -ENOTCONN)
+		plx_load_fail(load, plx_error());
+	return count;
 }
 
-static void on_writable(struct plx_link *link, void *user)
+/* How often the link has had no room for a message. */
+static uint64_t refused(const struct ping_client *client)
 {
-	struct one_way *run = user;
+	struct plx_link_stats stats;
 
-	run->blocked = false;
+	plx_link_stats_read(client->link, &stats);
+	return stats.again;
+}
+
+static void on_warm(struct plx_load *load, uint64_t now_tsc)
+{
+	struct ping_client *client = (struct ping_client *)load;
+
+	client->again_before = refused(client);
+	plx_load_begin(load, now_tsc);
 }
 
 /* Answering takes time, so this would not be a one-way figure. */
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
-	struct one_way *run = user;
+	struct ping_client *client = user;
 
-	one_way_fail(run, "--one-way: the server sends messages back; start it as "
-			  "plx-ping --listen ADDR --sink");
-	run->first_ns = 0;
+	plx_load_fail(&client->load, "--one-way: the server sends messages back; start it as "
+				     "plx-ping --listen ADDR --sink");
+	client->load.first_tsc = 0;
 	plx_link_abort(link);
 }
 
-static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-		     void *user)
+void ping_one_way_closed(struct ping_client *client, enum plx_link_reason reason, uint64_t now_tsc)
 {
-	uint64_t now_ns = plx_now_ns();
-	struct one_way *run = user;
-
-	if (run->first_ns) {
-		run->outcome->again = one_way_refused(run) - run->again_before;
-		if (reason == PLX_LINK_CLOSED) /* everything has arrived by now */
-			run->last_ns = now_ns;
-	}
-	if (!run->stopped)
-		one_way_fail(run, reason == PLX_LINK_CLOSED ? "the peer closed the link" : text);
-	else if (run->open && reason != PLX_LINK_CLOSED)
-		one_way_fail(run, text);
-	run->link = NULL;
-	run->open = false;
-	plx_loop_quit();
-}
-
-static const struct plx_link_events events = {
-	.on_open = on_open,
-	.on_message = on_message,
-	.on_writable = on_writable,
-	.on_close = on_close,
-};
-
-/* Timers ------------------------------------------------------------------------------------- */
-
-static void on_watch(struct plx_timer *timer, void *arg)
-{
-	struct one_way *run = arg;
-	bool moved = run->sent != run->sent_before;
-
-	run->sent_before = run->sent;
-	run->silent_s = moved || run->stopped ? 0 : run->silent_s + 1;
-	if (run->silent_s < SILENCE_S)
+	if (!client->load.first_tsc)
 		return;
-	one_way_fail(run, "the peer has taken no message for 10 s");
-	plx_link_abort(run->link); /* it would not answer a close either */
+	client->load.again = refused(client) - client->again_before;
+	if (reason == PLX_LINK_CLOSED) /* everything has arrived by now */
+		client->load.last_tsc = now_tsc;
 }
 
-static void on_progress(struct plx_timer *timer, void *arg)
+void ping_one_way(struct ping_client *client, struct plx_link_events *events)
 {
-	const struct one_way *run = arg;
-
-	fprintf(stderr, "\r%" PRIu64 " messages sent   ", run->sent);
-}
-
-/* The run ------------------------------------------------------------------------------------ */
-
-static int prepare(struct one_way *run)
-{
-	uint64_t size = run->conf->size_bytes;
-	struct plx_pool_attr attr = {
-		.name = "ping message",
-		.object_count = 1,
-		.node = plx_lcore_node(plx_lcore_id()),
-		.owner = plx_lcore_id(),
-	};
-
-	if (size <= PING_COPY_MAX) {
-		run->payload = malloc(size + 1);
-		if (!run->payload)
-			return plx_fail(ENOMEM, "out of memory");
-		ping_fill(run->payload, size, 0);
-		return 0;
-	}
-	if (plx_buf_pool_create(&attr, size, &run->pool) != 0)
-		return -ENOMEM;
-	run->message = plx_buf_get(run->pool);
-	if (!run->message)
-		return plx_fail(ENOMEM, "out of memory");
-	ping_fill(plx_buf_append(run->message, (uint32_t)size), size, 0);
-	return 0;
-}
-
-/* Until the peer has taken all messages. */
-static uint64_t close_ns(const struct ping_conf *conf)
-{
-	return conf->self ? PING_CLOSE_NS : SILENCE_S * PLX_NS_PER_S;
-}
-
-static int measure(struct one_way *run)
-{
-	struct plx_link_attr attr = {
-		.events = &events,
-		.user = run,
-		.close_timeout_ns = close_ns(run->conf),
-		.protocol = PLX_PROTOCOL_ECHO,
-	};
-	int rc = plx_link_connect(run->conf->connect, &attr, &run->link);
-
-	if (rc == 0)
-		rc = one_way_start_sender(run);
-	if (rc)
-		return rc;
-	plx_timer_init(&run->progress, on_progress, run);
-	plx_timer_init(&run->watch, on_watch, run);
-	plx_timer_set_lax(&run->progress, true);
-	plx_timer_set_lax(&run->watch, true);
-	plx_loop_run();
-	plx_timer_stop(&run->watch);
-	if (plx_timer_running(&run->progress))
-		fputc('\n', stderr);
-	plx_timer_stop(&run->progress);
-	run->signalled = !run->stopped;
-	run->stopped = true;
-	return 0;
-}
-
-static int end(struct one_way *run)
-{
-	struct ping_outcome *outcome = run->outcome;
-
-	if (run->first_ns) {
-		outcome->one_way_count = run->sent - run->conf->warmup;
-		outcome->elapsed_ns = run->last_ns - run->first_ns;
-	}
-	return ping_end(outcome, outcome->one_way_count, run->failed ? run->error : NULL,
-			run->signalled);
-}
-
-int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
-{
-	struct one_way run = {
-		.conf = conf,
-		.outcome = outcome,
-		.limit = conf->run.count ? conf->warmup + conf->run.count : UINT64_MAX,
-		.stop_ns = UINT64_MAX,
-	};
-	int rc = prepare(&run);
-
-	if (rc == 0) {
-		ping_look_for_pollers(outcome);
-		rc = measure(&run);
-	}
-	/* Longer than the link's own time limit, whose text says more. */
-	if (plx_fabric_drain(close_ns(conf) + 100 * PLX_NS_PER_MS) != 0)
-		one_way_fail(&run, plx_error());
-	ping_abort(run.link);
-	plx_poller_remove(run.sender);
-	if (rc == 0)
-		rc = end(&run);
-	plx_buf_unref(run.message);
-	plx_pool_destroy(run.pool);
-	free(run.payload);
-	return rc;
+	client->load.send_burst = send_burst;
+	client->load.on_warm = on_warm;
+	events->on_message = on_message;
 }

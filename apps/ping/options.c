@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of plx-ping, and checks of option combinations. */
-#include "app.h"
 #include "ping.h"
 #include "plx_rpc.h"
 
 #include <errno.h>
-#include <inttypes.h>
-
-#define WARMUP_BYTES (UINT64_C(64) << 20)
 
 static struct ping_conf conf = {
 	.size_bytes = 64,
 	.run = {.duration_ns = 5 * PLX_NS_PER_S, .seed = 1, .name = "plx-ping"},
-	.warmup = 1000,
 	.burst = PING_BURST_MAX,
 	.spread = PLX_SPREAD_ROUND_ROBIN,
 };
-static bool interval_given, burst_given, spread_given;
+static bool interval_given, burst_given, spread_given, rate_given;
 
 /* In the order of enum plx_spread. */
 static const char *const spreads[] = {"none", "round-robin", "hash", NULL};
@@ -32,7 +27,7 @@ static const struct plx_option options[] = {
 	PLX_SIZE("size", "SIZE", &conf.size_bytes, 0, 16 << 20,
 		 "bytes per message (default 64); with --listen: the expected size"),
 	PLX_MEASURE_OPTIONS(conf.run, " (default 5s)", "plx-ping"),
-	PLX_TIME("interval", "TIME", &conf.interval_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
+	PLX_TIME("interval", "TIME", &conf.run.interval_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "open loop of rare messages: one per TIME", .given = &interval_given),
 	PLX_UINT("warmup", "N", &conf.warmup, 0, 1000000000,
 		 "unrecorded messages before the measurement (default 1000, but at most 64M and "
@@ -59,93 +54,75 @@ static const struct plx_option options[] = {
 	PLX_OPTIONS_END,
 };
 
-static int check_server(void)
+static bool open_loop_given(void)
 {
-	if (conf.run.process)
-		return plx_fail(EINVAL, "--process is for --connect");
-	if (conf.run.count_given || conf.run.duration_given || conf.warmup_given || conf.run.rate ||
-	    conf.verify || conf.run.out_dir || conf.one_way || conf.explain)
-		return plx_fail(EINVAL,
-				"--listen answers until it is stopped; --count, --duration, "
-				"--warmup, --rate, --interval, --verify, --one-way, --explain "
-				"and --out are for --connect and --self");
-	if (conf.rx_bufs && !conf.sink)
-		return plx_fail(EINVAL,
-				"--rx-bufs is for --sink; who answers has %d receive buffers a "
-				"link, or fewer",
-				PING_WINDOW);
-	return 0;
+	return conf.run.rate || conf.run.arrival_given || conf.run.seed_given;
 }
 
-/* Refuse options that need an answer, or that the receiver decides. */
-static int check_one_way(void)
+static bool measuring_given(void)
 {
-	if (conf.verify)
-		return plx_fail(EINVAL, "--verify compares what comes back, and with --one-way "
-					"nothing does; leave one of them out");
-	if (conf.run.rate || conf.run.arrival_given || conf.run.seed_given)
-		return plx_fail(EINVAL, "--rate, --interval, --arrival and --seed are for round "
-					"trips; --one-way sends as fast as the link takes it");
-	if (conf.explain)
-		return plx_fail(EINVAL, "--explain is for round trips; leave --one-way out");
-	if (conf.rx_buf_bytes)
-		return plx_fail(EINVAL, "--rx-buf: with --one-way it is the server that receives; "
-					"give it to that one");
-	return 0;
+	return conf.run.count_given || conf.run.duration_given || conf.warmup_given ||
+	       conf.run.rate || conf.verify || conf.run.out_dir || conf.one_way || conf.explain;
 }
 
-static int check_process(void)
+/* The first combination that makes no sense; NULL: none. */
+static const char *find_conflict(void)
 {
-	if (conf.one_way || conf.run.rate || conf.run.arrival_given || conf.run.seed_given)
-		return plx_fail(EINVAL,
-				"--process makes one call after the other; leave --one-way, "
-				"--rate, --interval, --arrival and --seed out");
-	if (conf.size_bytes > PLX_RPC_SELF_TEST_MAX)
-		return plx_fail(EINVAL,
-				"--size %" PRIu64 ": with --process there are 0 to %" PRIu64
-				" bytes, as a self-test takes no more",
-				conf.size_bytes, (uint64_t)PLX_RPC_SELF_TEST_MAX);
-	return 0;
-}
+	bool serves = conf.listen != NULL;
+	const struct {
+		bool wrong;
+		const char *text;
+	} rows[] = {
+		{!!conf.listen + !!conf.connect + conf.self != 1,
+		 "give one of --listen ADDR, --connect ADDR and --self"},
+		{burst_given && !conf.one_way, "--burst is for --one-way"},
+		{rate_given && interval_given, "--rate and --interval exclude each other"},
+		{serves && conf.run.process, "--process is for --connect"},
+		{serves && measuring_given(),
+		 "--listen answers until it is stopped; --count, --duration, --warmup, --rate, "
+		 "--interval, --verify, --one-way, --explain and --out are for --connect and "
+		 "--self"},
+		{serves && conf.rx_bufs && !conf.sink,
+		 "--rx-bufs is for --sink; a server that answers has 6 receive buffers a link, or "
+		 "fewer"},
+		{conf.run.process && (conf.one_way || open_loop_given()),
+		 "--process makes one call after the other; leave --one-way, --rate, --interval, "
+		 "--arrival and --seed out"},
+		{conf.run.process && conf.size_bytes > PLX_RPC_SELF_TEST_MAX,
+		 "--size: with --process there are 0 to 65536 bytes, as a self-test takes no more"},
+		{!serves && (conf.sink || conf.rx_bufs || spread_given),
+		 "--sink, --rx-bufs and --spread are for --listen"},
+		{conf.one_way && conf.verify,
+		 "--verify compares what comes back, and with --one-way nothing does; leave one of "
+		 "them out"},
+		{conf.one_way && open_loop_given(),
+		 "--rate, --interval, --arrival and --seed are for round trips; --one-way sends as "
+		 "fast as the link takes it"},
+		{conf.one_way && conf.explain, "--explain is for round trips; leave --one-way out"},
+		{conf.one_way && conf.rx_buf_bytes,
+		 "--rx-buf: with --one-way it is the server that receives; give it to that one"},
+	};
 
-static int check_client(void)
-{
-	if (conf.run.process && check_process() != 0)
-		return -EINVAL;
-	if (conf.sink || conf.rx_bufs || spread_given)
-		return plx_fail(EINVAL, "--sink, --rx-bufs and --spread are for --listen");
-	return conf.one_way ? check_one_way() : 0;
-}
-
-/* One second of an open loop and WARMUP_BYTES are enough. */
-static void limit_warmup(void)
-{
-	if (conf.run.rate && conf.run.rate < conf.warmup)
-		conf.warmup = conf.run.rate;
-	if (conf.size_bytes && WARMUP_BYTES / conf.size_bytes < conf.warmup)
-		conf.warmup = WARMUP_BYTES / conf.size_bytes;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		if (rows[i].wrong)
+			return rows[i].text;
+	return NULL;
 }
 
 static int check(void)
 {
-	if (!!conf.listen + !!conf.connect + conf.self != 1)
-		return plx_fail(EINVAL, "give one of --listen ADDR, --connect ADDR and --self");
-	if (burst_given && !conf.one_way)
-		return plx_fail(EINVAL, "--burst is for --one-way");
-	if (conf.run.count_given && conf.run.duration_given)
-		return plx_fail(EINVAL, "--count and --duration exclude each other");
-	if (conf.run.rate && interval_given)
-		return plx_fail(EINVAL, "--rate and --interval exclude each other");
+	const char *conflict;
+
+	rate_given = conf.run.rate;
 	if (interval_given)
 		conf.run.rate = 1; /* an open loop; interval_ns sets its gaps */
-	if (conf.listen ? check_server() : check_client())
-		return -EINVAL;
+	conflict = find_conflict();
+	if (conflict)
+		return plx_fail(EINVAL, "%s", conflict);
 	if (plx_measure_check(&conf.run) != 0)
 		return -EINVAL;
 	if (conf.run.out_dir && plx_result_prepare(conf.run.name, conf.run.out_dir) != 0)
 		return -EINVAL;
-	if (!conf.warmup_given)
-		limit_warmup();
 	return 0;
 }
 

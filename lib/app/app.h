@@ -67,6 +67,7 @@ bool plx_schedule_is_hopeless(uint64_t stop_tsc, uint64_t now_tsc);
 struct plx_measure {
 	uint64_t count, duration_ns; /**< if count is 0, duration_ns applies */
 	uint64_t rate;               /**< per second, open loop; 0: closed loop */
+	uint64_t interval_ns;        /**< between rare messages, instead of the rate; or 0 */
 	unsigned arrival;            /**< enum plx_arrival */
 	uint64_t seed;               /**< of the arrivals */
 	const char *out_dir;         /**< NULL: the result is not written to files */
@@ -107,6 +108,9 @@ struct plx_measure {
 /** Return: 0; -EINVAL conflicting options, or the name is not a file name. */
 int plx_measure_check(const struct plx_measure *measure);
 
+/** The messages per second of an open loop; 0: closed loop. */
+double plx_measure_rate(const struct plx_measure *measure);
+
 /** Convert ns to ticks of plx_tsc. Thread: any. */
 uint64_t plx_measure_tsc(uint64_t ns);
 
@@ -121,7 +125,7 @@ const char *plx_measure_signal(void);
 void plx_measure_say_interrupted(const struct plx_measure *measure, const char *why, uint64_t count,
 				 const char *unit, uint64_t elapsed_ns);
 
-/** One measurement of round-trip times. */
+/** One measurement, of round-trip times or one-way messages. */
 struct plx_result {
 	const char *name;     /**< of the run: "tcp-poll" */
 	const char *provider; /**< "plx_tcp" */
@@ -130,6 +134,8 @@ struct plx_result {
 	uint64_t elapsed_ns;     /**< of the measured part */
 	uint64_t in_flight;      /**< closed loop: requests in flight at a time; 0: one */
 	uint64_t lost;           /**< requests without a reply */
+	bool one_way;            /**< messages without replies: instead of times: */
+	uint64_t count, again;   /**< ... messages, and how often one found no room */
 	double rate;             /**< open loop: target per second; 0: closed loop */
 	uint64_t scheduled_ns;   /**< open loop: first to last intended send */
 	uint64_t sending_ns;     /**< open loop: first intended to last actual send */
@@ -150,9 +156,13 @@ struct plx_result {
 /** Print percentiles and bars. columns: of the terminal; 0: ask it. */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** Check that the figures are consistent. Closed loop: mean times count is within 3 % of elapsed,
- * unless contents were verified between round trips. Open loop: it sent what was scheduled in the
- * scheduled time, within 0.1 %, and lost nothing. Return: 0; -ERANGE, with a text. */
+/** The messages per second of a one-way result; 0: unknown. */
+double plx_result_per_s(const struct plx_result *result);
+
+/** Check that the figures are consistent. One way: there are messages. Closed loop: mean times
+ * count is within 3 % of elapsed, unless contents were verified between round trips. Open loop: it
+ * sent what was scheduled in the scheduled time, within 0.1 %, and lost nothing. Return: 0;
+ * -ERANGE, with a text. */
 int plx_result_check(const struct plx_result *result);
 
 /** Before a long run, check that its results can be written: create directory `dir` if missing, and
@@ -164,11 +174,15 @@ int plx_result_prepare(const char *name, const char *dir);
  * name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns
  * elapsed_ns valid interrupted and, if they apply, planned_count or planned_ns, lost rate arrival
  * achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm note. A percentile without
- * enough samples is null. Return: 0; -errno, the text names the path. */
+ * enough samples is null. One way: only NAME.json, without times and lost, and with one_way again
+ * messages_per_s bytes_per_s. Return: 0; -errno, the text names the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
-/** Set the keys for a run that stopped early: interrupted, planned_count or planned_ns. */
-void plx_result_set_interrupted(struct json_t *object, const struct plx_result *result);
+/** Before a run, remove the files that an earlier run with that name left in `dir`, so that they are
+ * never taken for this run's. Links, pipes and devices stay, because a user set them up. A one-way
+ * run, which writes only NAME.json, keeps the others unless that one exists. Return: 0; -errno, the
+ * text names the path. */
+int plx_result_forget(const char *name, const char *dir, bool one_way);
 
 /** Set a number, or a percentile: null if there are too few samples. */
 void plx_result_set_count(struct json_t *object, const char *key, uint64_t value);
@@ -178,7 +192,8 @@ void plx_result_set_quantile(struct json_t *object, const char *key, const struc
 /** Write a JSON file. Return: 0; -errno, the text names the path. */
 int plx_app_write_json(const char *path, const struct json_t *object);
 
-/** Write DIR/NAME.json in the same way. */
-int plx_result_write_json(const char *dir, const char *name, const struct json_t *object);
+/** Before a long run, check that a file can be written, without opening one that exists: it may be
+ * a pipe. path: NULL: no file. Return: 0; -EINVAL, the text names the option. */
+int plx_app_check_file(const char *option, const char *path);
 
 #endif

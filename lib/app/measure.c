@@ -17,6 +17,8 @@ int plx_measure_check(const struct plx_measure *measure)
 {
 	const char *needs = measure->out_dir ? "--out" : measure->rate ? "--rate" : NULL;
 
+	if (measure->count_given && measure->duration_given)
+		return plx_fail(EINVAL, "--count and --duration exclude each other");
 	if (needs && !measure->count && !measure->duration_ns)
 		return plx_fail(EINVAL, "%s is for measuring; give --count or --duration", needs);
 	if ((measure->arrival_given || measure->seed_given) && !measure->rate)
@@ -32,6 +34,11 @@ int plx_measure_check(const struct plx_measure *measure)
 	return measure->out_dir && plx_result_prepare(measure->name, measure->out_dir) == -EINVAL
 		     ? -EINVAL
 		     : 0;
+}
+
+double plx_measure_rate(const struct plx_measure *measure)
+{
+	return measure->interval_ns ? 1e9 / (double)measure->interval_ns : (double)measure->rate;
 }
 
 uint64_t plx_measure_tsc(uint64_t ns)

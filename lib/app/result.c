@@ -2,6 +2,7 @@
 /* Write results to files for plotters and scripts. */
 #include "app.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -64,6 +65,8 @@ static int check_open_loop(const struct plx_result *result)
 
 int plx_result_check(const struct plx_result *result)
 {
+	if (result->one_way)
+		return result->count ? 0 : plx_fail(ERANGE, "no message was measured");
 	if (!result->rtt_ns->count)
 		return plx_fail(ERANGE, "no round trip was completed");
 	if (result->lost)
@@ -120,7 +123,19 @@ static void set_open_loop(json_t *object, const struct plx_result *result)
 	}
 }
 
-void plx_result_set_interrupted(json_t *object, const struct plx_result *result)
+static void set_rates(json_t *object, const struct plx_result *result)
+{
+	double messages = plx_result_per_s(result);
+
+	json_object_set_new(object, "one_way", json_true());
+	plx_result_set_count(object, "count", result->count);
+	json_object_set_new(object, "messages_per_s", json_real(messages));
+	json_object_set_new(object, "bytes_per_s",
+			    json_real(messages * (double)result->size_bytes));
+	plx_result_set_count(object, "again", result->again);
+}
+
+static void set_interrupted(json_t *object, const struct plx_result *result)
 {
 	json_object_set_new(object, "interrupted",
 			    result->interrupted ? json_string(result->interrupted) : json_null());
@@ -128,6 +143,13 @@ void plx_result_set_interrupted(json_t *object, const struct plx_result *result)
 		plx_result_set_count(object, "planned_count", result->planned_count);
 	else if (result->interrupted && result->planned_ns)
 		plx_result_set_count(object, "planned_ns", result->planned_ns);
+}
+
+double plx_result_per_s(const struct plx_result *result)
+{
+	if (!result->elapsed_ns)
+		return 0;
+	return (double)result->count / (double)result->elapsed_ns * (double)PLX_NS_PER_S;
 }
 
 static json_t *result_json(const struct plx_result *result)
@@ -139,11 +161,15 @@ static json_t *result_json(const struct plx_result *result)
 	json_object_set_new(object, "provider", json_string(result->provider));
 	json_object_set_new(object, "idle", json_string(result->idle));
 	plx_result_set_count(object, "size_bytes", result->size_bytes);
-	set_times(object, result->rtt_ns);
+	if (result->one_way)
+		set_rates(object, result);
+	else
+		set_times(object, result->rtt_ns);
 	plx_result_set_count(object, "elapsed_ns", result->elapsed_ns);
 	json_object_set_new(object, "valid", json_boolean(in_order && !result->failed));
-	plx_result_set_interrupted(object, result);
-	plx_result_set_count(object, "lost", result->lost);
+	set_interrupted(object, result);
+	if (!result->one_way)
+		plx_result_set_count(object, "lost", result->lost);
 	if (result->rate > 0)
 		set_open_loop(object, result);
 	json_object_set_new(object, "clock_drift_ppm", json_real(result->clock_drift_ppm));
@@ -210,14 +236,21 @@ int plx_app_write_json(const char *path, const json_t *object)
 	return write_file(path, write_json, object);
 }
 
+/* Return: 0; -ENAMETOOLONG. */
+static int path_of(const char *dir, const char *name, const char *suffix, char out[PATH_BYTES])
+{
+	if (snprintf(out, PATH_BYTES, "%s/%s.%s", dir, name, suffix) < PATH_BYTES)
+		return 0;
+	return plx_fail(ENAMETOOLONG, "%.40s.../%.40s: the name is too long", dir, name);
+}
+
 static int write_named(const char *dir, const char *name, const char *suffix,
 		       int (*write)(const void *what, FILE *file), const void *what)
 {
 	char path[PATH_BYTES];
+	int rc = path_of(dir, name, suffix, path);
 
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, name, suffix) >= (int)sizeof(path))
-		return plx_fail(ENAMETOOLONG, "%.40s.../%.40s: the name is too long", dir, name);
-	return write_file(path, write, what);
+	return rc ? rc : write_file(path, write, what);
 }
 
 int plx_result_prepare(const char *name, const char *dir)
@@ -234,11 +267,6 @@ int plx_result_prepare(const char *name, const char *dir)
 	return rc;
 }
 
-int plx_result_write_json(const char *dir, const char *name, const json_t *object)
-{
-	return write_named(dir, name, "json", write_json, object);
-}
-
 int plx_result_write(const struct plx_result *result, const char *dir)
 {
 	int rc = plx_result_prepare(result->name, dir);
@@ -247,9 +275,75 @@ int plx_result_write(const struct plx_result *result, const char *dir)
 	if (rc)
 		return rc;
 	object = result_json(result);
-	rc = plx_result_write_json(dir, result->name, object)
-		?: write_named(dir, result->name, "hgrm", write_hgrm, result->rtt_ns)
-		?: write_named(dir, result->name, "csv", write_csv, result->rtt_ns);
+	rc = write_named(dir, result->name, "json", write_json, object);
+	if (rc == 0 && !result->one_way)
+		rc = write_named(dir, result->name, "hgrm", write_hgrm, result->rtt_ns)
+			   ?: write_named(dir, result->name, "csv", write_csv, result->rtt_ns);
 	json_decref(object);
 	return rc;
+}
+
+/* Files before a run ------------------------------------------------------------------------ */
+
+/* A directory fails here, before the run. */
+static bool is_forgotten(mode_t mode)
+{
+	return S_ISREG(mode) || S_ISDIR(mode);
+}
+
+/* Return: 1 removed; 0 it did not exist; -errno. */
+static int forget_file(const char *path)
+{
+	struct stat found;
+
+	if (lstat(path, &found) == 0 && (!is_forgotten(found.st_mode) || unlink(path) == 0))
+		return 1;
+	if (errno == ENOENT)
+		return 0;
+	return plx_fail(errno, "cannot remove %s of an earlier run: %s; give another --name", path,
+			strerror(errno));
+}
+
+int plx_result_forget(const char *name, const char *dir, bool one_way)
+{
+	static const char *const suffixes[] = {"json", "hgrm", "csv"};
+	char path[PATH_BYTES];
+	int rc = 1;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
+		rc = path_of(dir, name, suffixes[i], path);
+		rc = rc ? rc : forget_file(path);
+		if (rc < 0 || (rc == 0 && one_way))
+			break;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Create it, and remove it again. */
+static int try_to_make(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	unlink(path);
+	return 0;
+}
+
+int plx_app_check_file(const char *option, const char *path)
+{
+	struct stat status;
+	int rc = 0;
+
+	if (!path)
+		return 0;
+	if (stat(path, &status) != 0)
+		rc = try_to_make(path);
+	else if (S_ISDIR(status.st_mode))
+		rc = -EISDIR;
+	else if (access(path, W_OK) != 0)
+		rc = -errno;
+	return rc ? plx_fail(EINVAL, "%s %s: cannot be written: %s", option, path, strerror(-rc))
+		  : 0;
 }

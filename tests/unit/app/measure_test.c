@@ -18,6 +18,8 @@ PLX_TEST(conflicting_options_are_refused)
 		{{.arrival_given = true}, "give --rate R too"},
 		{{.seed_given = true}, "give --rate R too"},
 		{{.arrival_given = true, .seed_given = true, .rate = 1, .count = 1}, NULL},
+		{{.count = 1, .count_given = true, .duration_ns = 1, .duration_given = true},
+		 "--count and --duration exclude each other"},
 		{{.rate = 1}, "--rate is for measuring; give --count or --duration"},
 		{{.out_dir = "/tmp", .name = "x"}, "--out is for measuring; give --count"},
 		{{.out_dir = "/tmp", .name = "a/b", .count = 1}, "give one without '/'"},

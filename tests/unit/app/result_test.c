@@ -284,6 +284,116 @@ RESULT_TEST(a_run_without_round_trips_is_invalid)
 	assert_fails(plx_result_check(&result), -ERANGE, "no round trip was completed");
 }
 
+/* One way ------------------------------------------------------------------------------------ */
+
+static void fill_one_way(void)
+{
+	result.one_way = true;
+	result.count = 500;
+	result.size_bytes = 1 << 20;
+	result.elapsed_ns = PLX_NS_PER_S / 4;
+	result.again = 7;
+}
+
+RESULT_TEST(json_of_a_one_way_run_has_rates)
+{
+	fill_one_way();
+	json_t *object = written_json("");
+	assert_json_has(object, "{'one_way': true, 'count': 500, 'messages_per_s': 2000.0, "
+				"'bytes_per_s': 2097152000.0, 'again': 7, 'valid': true, "
+				"'size_bytes': 1048576, 'elapsed_ns': 250000000}");
+	assert_null(json_object_get(object, "p50_ns"));
+	assert_null(json_object_get(object, "lost"));
+	json_decref(object);
+}
+
+RESULT_TEST(a_one_way_run_needs_a_message)
+{
+	fill_one_way();
+	assert_int_equal(plx_result_check(&result), 0);
+	result.count = 0;
+	assert_fails(plx_result_check(&result), -ERANGE, "no message was measured");
+}
+
+/* Files of an earlier run -------------------------------------------------------------------- */
+
+static const char *path_of(const char *suffix)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/tcp-poll.%s", dir, suffix);
+	return path;
+}
+
+static bool exists(const char *suffix)
+{
+	return access(path_of(suffix), F_OK) == 0;
+}
+
+RESULT_TEST(files_of_an_earlier_run_are_removed)
+{
+	fill(100);
+	assert_works(plx_result_write(&result, dir));
+	assert_true(exists("json") && exists("hgrm") && exists("csv"));
+	assert_works(plx_result_forget("tcp-poll", dir, false));
+	assert_false(exists("json") || exists("hgrm") || exists("csv"));
+	assert_works(plx_result_forget("tcp-poll", dir, false));
+}
+
+/* Next to one-way figures, round-trip figures would look like part of them; alone they belong to no
+ * run. */
+RESULT_TEST(a_one_way_run_removes_files_that_it_does_not_write_next_to_its_own)
+{
+	fill(100);
+	assert_works(plx_result_write(&result, dir));
+	assert_works(plx_result_forget("tcp-poll", dir, true));
+	assert_false(exists("json") || exists("hgrm") || exists("csv"));
+
+	assert_works(plx_result_write(&result, dir));
+	assert_int_equal(remove(path_of("json")), 0);
+	assert_works(plx_result_forget("tcp-poll", dir, true));
+	assert_true(exists("hgrm") && exists("csv"));
+
+	fill_one_way();
+	assert_int_equal(remove(path_of("csv")), 0);
+	assert_works(plx_result_write(&result, dir));
+	assert_true(exists("json") && !exists("csv"));
+}
+
+/* A user set it up to get the results. */
+RESULT_TEST(a_symbolic_link_is_not_removed)
+{
+	assert_int_equal(symlink("elsewhere", path_of("json")), 0);
+	assert_works(plx_result_forget("tcp-poll", dir, false));
+	fill(100);
+	assert_works(plx_result_write(&result, dir));
+	assert_true(exists("json"));
+}
+
+RESULT_TEST(a_file_that_cannot_be_removed_is_reported)
+{
+	assert_int_equal(mkdir(path_of("json"), 0700), 0);
+	assert_true(plx_result_forget("tcp-poll", dir, false) < 0);
+	assert_error_has("cannot remove ");
+	assert_error_has("tcp-poll.json of an earlier run: ");
+}
+
+RESULT_TEST(a_file_is_checked_without_a_trace)
+{
+	fill(100);
+	assert_works(plx_app_check_file("--json", NULL));
+	assert_works(plx_app_check_file("--json", path_of("json")));
+	assert_false(exists("json"));
+	assert_works(plx_result_write(&result, dir));
+	assert_works(plx_app_check_file("--json", path_of("json")));
+	assert_true(exists("json"));
+	assert_fails(plx_app_check_file("--json", "/nonexistent/x"), -EINVAL,
+		     "--json /nonexistent/x: cannot be written: No such file");
+	assert_fails(plx_app_check_file("--json", "/"), -EINVAL, "Is a directory");
+}
+
+/* Text --------------------------------------------------------------------------------------- */
+
 /* Valid until the next call. */
 static const char *printed(unsigned columns)
 {
@@ -312,6 +422,16 @@ RESULT_TEST(the_header_says_full_round_trips)
 			 "      max\n");
 	assert_has(text, "    6.00     7.00     7.80     7.98     8.00     8.00    300.0\n");
 	assert_null(strstr(text, "NOT VALID"));
+}
+
+RESULT_TEST(a_one_way_run_prints_rates)
+{
+	fill_one_way();
+	const char *text = printed(100);
+	assert_has(text, "tcp-poll: 500 messages of 1048576 B one way in 0.25 s, provider net");
+	assert_has(text, "message rate  2000 messages/s, 500000.0 ns each");
+	assert_has(text, "bandwidth     2097.2 MB/s = 1.953 GiB/s = 16.78 Gbit/s");
+	assert_has(text, "no room       7 times");
 }
 
 RESULT_TEST(a_run_without_round_trips_prints_why)
