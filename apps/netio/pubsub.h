@@ -3,8 +3,8 @@
 #ifndef PUBSUB_BENCH_H
 #define PUBSUB_BENCH_H
 
-#include "app.h"
 #include "bench.h"
+#include "load.h"
 
 #define PUBSUB_TAG       0x1000 /* the first; message n has this plus n modulo --tags */
 #define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* messages in it are not counted */
@@ -16,10 +16,10 @@ struct pubsub_conf {
 	const char *listen, *connect; /**< one of the two: publish or subscribe */
 	const char *json_path;
 	unsigned mode; /**< enum pubsub_mode */
-	uint64_t size, subscribers, tags, duration_ns;
+	uint64_t size, subscribers, tags;
 	uint64_t page_bytes, page_count;
-	uint64_t rate;   /**< messages a second; 0: unlimited */
-	unsigned policy; /**< enum netio_policy */
+	struct plx_measure run; /**< duration_ns; rate, 0: unlimited */
+	unsigned policy;        /**< enum netio_policy */
 };
 
 extern struct pubsub_conf pubsub_conf;

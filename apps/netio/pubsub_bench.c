@@ -12,7 +12,7 @@ struct pubsub_conf pubsub_conf = {
 	.size = 64,
 	.subscribers = 1,
 	.tags = 1,
-	.duration_ns = PLX_NS_PER_S,
+	.run = {.duration_ns = PLX_NS_PER_S},
 	.page_bytes = 65536,
 	.page_count = NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 };
@@ -37,14 +37,15 @@ static const struct plx_option options[] = {
 		   .given = &mode_given),
 	PLX_SIZE("size", "SIZE", &pubsub_conf.size, 8, 16 << 20, "bytes per message (default 64)",
 		 .given = &size_given),
-	PLX_UINT("rate", "R", &pubsub_conf.rate, 1, 1000000000,
+	PLX_UINT("rate", "R", &pubsub_conf.run.rate, 1, 1000000000,
 		 "publish R messages per second (default: unlimited)", .given = &rate_given),
 	PLX_CHOICE("slow", "POLICY", &pubsub_conf.policy, policies,
 		   "policy of slow subscribers: block, disconnect, drop-old, drop-new, conflate "
 		   "(default block)",
 		   .given = &slow_given),
-	PLX_TIME("duration", "TIME", &pubsub_conf.duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
-		 "publish for that long (default 1s)", .given = &duration_given),
+	PLX_TIME("duration", "TIME", &pubsub_conf.run.duration_ns, PLX_NS_PER_MS,
+		 3600 * PLX_NS_PER_S, "publish for that long (default 1s)",
+		 .given = &duration_given),
 	PLX_SIZE("page", "SIZE", &pubsub_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
 		 NETIO_PAGE_BYTES_MAX,
 		 "buffered: bytes per page; subscribers: per receive buffer (default 64K)",
@@ -70,7 +71,7 @@ static int check(void)
 	    pubsub_conf.mode == PUBSUB_UNBUFFERED)
 		return plx_fail(EINVAL, "--page and --pages are for --mode buffered and at-once; "
 					"leave them out with --mode unbuffered");
-	return 0;
+	return plx_app_check_file("--json", pubsub_conf.json_path);
 }
 
 static const struct plx_app app = {

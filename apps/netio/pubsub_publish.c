@@ -5,12 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define BURST      32  /* messages per turn */
-#define SLOTS      256 /* messages by reference in flight */
-#define PATIENCE_S 10
-
-/* STEP_LAST: a message that some subscribers have must still go to the others. */
-enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_LAST, STEP_DONE };
+#define BURST       32  /* messages per turn */
+#define SLOTS       256 /* messages by reference in flight */
+#define PATIENCE_NS (10 * PLX_NS_PER_S)
 
 /* Counters. */
 struct count {
@@ -23,14 +20,13 @@ static struct run {
 	struct netio_publish_socket buffered;
 	struct netio_unbuffered_publish_socket unbuffered;
 	struct netio_timer timer;
-	struct plx_poller *poller;
-	enum step step;
-	uint64_t sequence;                 /* of the next message, which starts with it */
-	uint64_t start_ns, start_sequence; /* for publishing at the requested rate */
-	uint64_t ready, gone;              /* subscribed, and disconnected, subscribers */
-	bool blocked;                      /* no room until a callback reports some */
-	bool is_again;                     /* the message is being published again */
-	uint8_t *payload;                  /* of each slot; without --mode unbuffered, of one */
+	struct plx_load load;
+	uint64_t sequence;    /* of the next message, which starts with it */
+	uint64_t ready, gone; /* subscribed, and disconnected, subscribers */
+	bool is_again;        /* the message is being published again */
+	uint64_t last_until_ns;
+	bool done, failed;
+	uint8_t *payload; /* of each slot; without --mode unbuffered, of one */
 	size_t stride;
 	uint16_t unused[SLOTS]; /* slots */
 	unsigned unused_count;
@@ -41,6 +37,7 @@ static struct run {
 static void fail(const char *text)
 {
 	fprintf(stderr, "netio-pubsub-bench: %s\n", text);
+	run.failed = true;
 	run.status = 1;
 	netio_terminate(&run.ctx.evloop);
 }
@@ -75,62 +72,47 @@ static int publish_reference(int flags)
 	return rc;
 }
 
-/* Messages due in this turn at the requested rate. */
-static uint64_t due(uint64_t now_ns)
+static int publish_one(void)
 {
-	uint64_t done = run.sequence - run.start_sequence, by_now = done + BURST;
+	int flags = run.is_again ? NETIO_REENTRY : 0;
+	int rc = pubsub_conf.mode == PUBSUB_UNBUFFERED ? publish_reference(flags)
+						       : publish_copy(flags);
 
-	if (run.step == STEP_WAIT)
-		return 0;
-	if (run.step == STEP_LAST)
-		return 1;
-	if (pubsub_conf.rate)
-		by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 *
-				    (double)pubsub_conf.rate);
-	return by_now <= done ? 0 : by_now - done < BURST ? by_now - done : BURST;
+	run.is_again = rc == NETIO_STATUS_AGAIN || rc == NETIO_STATUS_PARTIAL;
+	run.sequence += rc == NETIO_STATUS_OK;
+	return rc;
+}
+
+static unsigned publish_burst(struct plx_load *load, unsigned most)
+{
+	unsigned done = 0;
+	int rc = NETIO_STATUS_OK;
+
+	while (done < most && rc == NETIO_STATUS_OK) {
+		rc = publish_one();
+		done += rc == NETIO_STATUS_OK;
+	}
+	load->blocked = run.is_again;
+	if (rc != NETIO_STATUS_OK && !run.is_again)
+		fail(plx_error());
+	return done;
 }
 
 static void finish(void)
 {
 	netio_timer_stop(&run.timer);
-	run.step = STEP_DONE;
+	run.done = true;
 	netio_terminate(&run.ctx.evloop);
 }
 
-static int publish_some(void *arg, uint64_t now_ns)
+/* After the run, each millisecond: a message that some subscribers have must still go to the
+ * others. */
+static void publish_last(void)
 {
-	uint64_t burst = due(now_ns);
-	int done = 0;
-
-	while ((uint64_t)done < burst && !run.blocked && run.step != STEP_DONE) {
-		int flags = run.is_again ? NETIO_REENTRY : 0;
-		int rc = pubsub_conf.mode == PUBSUB_UNBUFFERED ? publish_reference(flags)
-							       : publish_copy(flags);
-
-		run.is_again = run.blocked = rc == NETIO_STATUS_AGAIN || rc == NETIO_STATUS_PARTIAL;
-		if (rc == NETIO_STATUS_OK) {
-			run.sequence++;
-			done++;
-		} else if (!run.blocked) {
-			fail(plx_error());
-			break;
-		}
-	}
-	if (run.step == STEP_LAST && !run.is_again)
+	if (run.is_again && publish_one() != NETIO_STATUS_OK && !run.is_again)
+		fail(plx_error());
+	else if (!run.is_again)
 		finish();
-	return done;
-}
-
-static int arm(void *arg, struct plx_sleep *sleep)
-{
-	return run.blocked || run.step == STEP_WAIT || run.step == STEP_DONE ? 0 : -EAGAIN;
-}
-
-/* Late messages are not caught up. */
-static void start_rate(void)
-{
-	run.start_ns = plx_loop_now_ns();
-	run.start_sequence = run.sequence;
 }
 
 static void count(struct count *now)
@@ -165,42 +147,46 @@ static void report(void)
 		run.status = 1;
 }
 
+static void on_warm(struct plx_load *load, uint64_t now_tsc)
+{
+	count(&run.before);
+	plx_load_begin(load, now_tsc);
+}
+
+static void on_end(struct plx_load *load)
+{
+	report();
+	if (!run.is_again) {
+		finish();
+		return;
+	}
+	run.last_until_ns = plx_now_ns() + PATIENCE_NS;
+	netio_timer_start_ns(&run.timer, PLX_NS_PER_MS);
+}
+
 static void on_timer(void *data)
 {
-	if (run.step == STEP_WAIT) {
+	if (run.failed) /* netio_terminate is under way */
+		return;
+	if (run.load.state == PLX_LOAD_ENDED && plx_now_ns() < run.last_until_ns)
+		publish_last();
+	else if (run.load.state == PLX_LOAD_ENDED)
+		fail("a subscriber does not take the last message; is it stopped?");
+	else
 		fprintf(stderr,
 			"netio-pubsub-bench: waiting for %" PRIu64 " subscriptions; %" PRIu64
 			" are here; --subscribers and --tags must be the same on both sides\n",
 			pubsub_conf.subscribers * pubsub_conf.tags, run.ready);
-		return;
-	}
-	if (run.step == STEP_WARMUP) {
-		run.step = STEP_MEASURE;
-		start_rate();
-		count(&run.before);
-		netio_timer_start_ns(&run.timer, pubsub_conf.duration_ns);
-		return;
-	}
-	if (run.step == STEP_LAST) {
-		fail("a subscriber does not take the last message; is it stopped?");
-		return;
-	}
-	run.step = STEP_LAST;
-	report();
-	if (run.is_again)
-		netio_timer_start_ns(&run.timer, PATIENCE_S * PLX_NS_PER_S);
-	else
-		finish();
 }
 
 static void on_subscribed(struct netio_subscriber *subscriber,
 			  const struct netio_subscription *subscription)
 {
-	if (++run.ready != pubsub_conf.subscribers * pubsub_conf.tags || run.step != STEP_WAIT)
+	if (++run.ready != pubsub_conf.subscribers * pubsub_conf.tags ||
+	    run.load.state != PLX_LOAD_IDLE)
 		return;
-	run.step = STEP_WARMUP;
-	start_rate();
-	netio_timer_start_ns(&run.timer, PUBSUB_WARMUP_NS);
+	netio_timer_stop(&run.timer);
+	plx_load_start(&run.load, plx_tsc());
 }
 
 static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,
@@ -208,7 +194,7 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 {
 	struct netio_subscriber_stats stats;
 
-	if (run.step != STEP_WARMUP && run.step != STEP_MEASURE)
+	if (!plx_load_is_on(&run.load))
 		return;
 	netio_subscriber_stats_read(subscriber, &stats);
 	if (stats.missed[NETIO_GAP_DISCONNECTED]) { /* as its policy requests */
@@ -223,12 +209,12 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 
 static void on_available(struct netio_publish_socket *socket)
 {
-	run.blocked = false;
+	run.load.blocked = false;
 }
 
 static void on_unbuffered_available(struct netio_unbuffered_publish_socket *socket)
 {
-	run.blocked = false;
+	run.load.blocked = false;
 }
 
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
@@ -239,7 +225,7 @@ static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_
 		run.unused[run.unused_count - 1] = (uint16_t)key;
 	} else {
 		run.unused[run.unused_count] = (uint16_t)key;
-		run.blocked = false;
+		run.load.blocked = false;
 		run.is_again = false;
 	}
 	run.unused_count++;
@@ -279,16 +265,23 @@ static int set_up(void)
 		return -1;
 	netio_timer_init(&run.ctx.evloop, &run.timer);
 	run.timer.cb = on_timer;
-	if (plx_poller_add("publish", publish_some, NULL, &run.poller) != 0)
+	if (plx_load_init(&run.load, &pubsub_conf.run, pubsub_conf.size, 0) != 0)
 		return -1;
-	plx_poller_set_arm(run.poller, arm);
+	run.load.warmup = UINT64_MAX;
+	run.load.warmup_ns = PUBSUB_WARMUP_NS;
+	run.load.burst_max = BURST;
+	run.load.send_burst = publish_burst;
+	run.load.on_warm = on_warm;
+	run.load.on_end = on_end;
+	if (plx_load_enter(&run.load) != 0)
+		return -1;
 	if (listen_at(host, port) != 0)
 		return -1;
 	plx_app_say("listening on %s:%u", host,
 		    pubsub_conf.mode == PUBSUB_UNBUFFERED
 			    ? netio_unbuffered_publish_socket_port(&run.unbuffered)
 			    : netio_publish_socket_port(&run.buffered));
-	netio_timer_start_s(&run.timer, PATIENCE_S);
+	netio_timer_start_ns(&run.timer, PATIENCE_NS);
 	return 0;
 }
 
@@ -309,9 +302,9 @@ int pubsub_publish(void)
 		fail(plx_error());
 	} else {
 		netio_run(&run.ctx.evloop);
-		if (run.step != STEP_DONE)
-			run.status = 1;
+		run.status |= !run.done;
 	}
+	plx_load_leave(&run.load);
 	netio_fini(&run.ctx);
 	plx_mem_free(run.payload);
 	return run.status;

@@ -34,7 +34,7 @@ int pubsub_report_published(const struct pubsub_published *published)
 		"subscribers", (json_int_t)pubsub_conf.subscribers, "messages",
 		(json_int_t)published->messages, "copies", (json_int_t)published->copies,
 		"messages_per_s", (double)published->messages / seconds, "rate_asked",
-		pubsub_conf.rate ? json_integer((json_int_t)pubsub_conf.rate) : json_null(),
+		pubsub_conf.run.rate ? json_integer((json_int_t)pubsub_conf.run.rate) : json_null(),
 		"mmsg_per_s", copies / seconds / 1e6, "gbit_per_s", gbit_per_s, "cycles_per_copy",
 		cycles_per_copy));
 }

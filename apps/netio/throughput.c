@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* netio-throughput: messages per second from a NetIO socket to netio-recv, by size. The figures are
- * the receiver's counts by the receiver's clock. */
+ * the receiver's counts by the receiver's clock: a request follows the warm-up on the connection,
+ * and another one the last message, so their answers count all messages before them. */
 #include "throughput.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BURST       64 /* messages per turn */
 #define WARMUP_NS   (50 * PLX_NS_PER_MS)
 #define PATIENCE_NS (10 * PLX_NS_PER_S)
 
-/* What the run waits for. */
-enum step { STEP_CONNECT, STEP_WARMUP, STEP_FIRST_COUNT, STEP_SEND, STEP_LAST_COUNT, STEP_DONE };
-
 static struct run {
 	struct netio_context ctx;
-	struct plx_poller *poller;
-	struct netio_timer step_timer, watch;
-	enum step step;
+	struct netio_timer watch;
+	struct plx_load load; /* of the current size */
 	unsigned next_size;
-	uint64_t size;
 	uint8_t *payload;
-	bool blocked;      /* no room until a callback reports some */
-	bool question_due; /* the next request for the count is due */
-	bool in_flight;    /* an echo */
+	bool question_due, question_sent;
+	bool done;
 	uint64_t steps, steps_seen;
-	uint64_t sent_ns; /* of the echo in flight */
 	struct bench_count first;
-	struct throughput_row row;
-	struct plx_hist rtt_ns;
 	int status;
 } run;
 
@@ -43,130 +33,124 @@ static void fail(const char *text)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-/* Return: whether it was sent. */
-static bool took(int rc)
+static unsigned send_burst(struct plx_load *load, unsigned most)
 {
-	if (plx_likely(rc == NETIO_STATUS_OK))
-		return true;
-	if (rc == NETIO_STATUS_AGAIN)
-		run.blocked = true;
-	else
+	unsigned count = 0;
+	int rc = NETIO_STATUS_OK;
+
+	while (count < most && plx_likely(rc == NETIO_STATUS_OK)) {
+		rc = throughput_send(run.payload, load->size_bytes);
+		count += rc == NETIO_STATUS_OK;
+	}
+	load->blocked = rc == NETIO_STATUS_AGAIN;
+	if (plx_unlikely(rc != NETIO_STATUS_OK && !load->blocked))
 		fail(plx_error());
-	return false;
+	return count;
 }
 
-/* The request follows the messages on the connection, so its answer counts all of them. */
-static int ask(void)
+static int send_echo(struct plx_load *load, struct plx_flight *flight)
 {
-	if (!took(throughput_ask(BENCH_TAG_COUNT, "", 0)))
-		return 0;
-	run.question_due = false;
-	return 1;
+	int rc;
+
+	flight->sent_tsc = plx_tsc();
+	rc = throughput_ask(BENCH_TAG_ECHO, run.payload, load->size_bytes);
+	return rc == NETIO_STATUS_AGAIN ? -EAGAIN : rc;
 }
 
-static int ping(void)
+/* If there is no room, throughput_available repeats it. */
+static void ask(void)
 {
-	if (run.in_flight)
-		return 0;
-	run.sent_ns = plx_now_ns();
-	if (!took(throughput_ask(BENCH_TAG_ECHO, run.payload, run.size)))
-		return 0;
-	run.in_flight = true;
-	return 1;
+	int rc = throughput_ask(BENCH_TAG_COUNT, "", 0);
+
+	run.question_sent = rc == NETIO_STATUS_OK;
+	run.question_due = rc == NETIO_STATUS_AGAIN;
+	if (rc != NETIO_STATUS_OK && rc != NETIO_STATUS_AGAIN)
+		fail(plx_error());
 }
 
-static int send_some(void *arg, uint64_t now_ns)
-{
-	int sent = 0;
+/* Rows ---------------------------------------------------------------------------------------- */
 
-	if (run.blocked || run.step == STEP_CONNECT || run.step == STEP_DONE)
-		return 0;
-	if (run.question_due)
-		return ask();
-	if (run.step != STEP_WARMUP && run.step != STEP_SEND)
-		return 0;
-	if (throughput_conf.mode == MODE_PING)
-		return ping();
-	while (sent < BURST && took(throughput_send(run.payload, run.size)))
-		sent++;
-	return sent;
+static void begin_size(void);
+
+static void end_size(const struct bench_count *count)
+{
+	throughput_print(run.load.size_bytes, count, &run.load.rtt_ns);
+	plx_load_leave(&run.load);
+	plx_load_fini(&run.load);
+	begin_size();
 }
 
-/* The link reports room and answers, and timers advance steps: both wake the lcore. */
-static int arm(void *arg, struct plx_sleep *sleep)
+static void on_warm(struct plx_load *load, uint64_t now_tsc)
 {
-	bool may_send = run.question_due || run.step == STEP_WARMUP || run.step == STEP_SEND;
-	bool waits = run.blocked || (throughput_conf.mode == MODE_PING && run.in_flight);
-
-	return may_send && !waits ? -EAGAIN : 0;
-}
-
-/* Steps --------------------------------------------------------------------------------------- */
-
-static void go_to(enum step step)
-{
-	run.step = step;
 	run.steps++;
-	run.question_due = step == STEP_FIRST_COUNT || step == STEP_LAST_COUNT;
-	if (step == STEP_WARMUP)
-		netio_timer_start_ns(&run.step_timer, WARMUP_NS);
-	else if (step == STEP_SEND)
-		netio_timer_start_ns(&run.step_timer, throughput_conf.duration_ns);
+	ask();
+}
+
+static void on_end(struct plx_load *load)
+{
+	run.steps++;
+	if (load->failed)
+		fail(load->error);
+	else if (load->kind == PLX_LOAD_ONE_WAY)
+		ask();
+	else
+		end_size(&(struct bench_count){0});
 }
 
 static void begin_size(void)
 {
+	bool is_ping = throughput_conf.mode == MODE_PING;
+	struct plx_load *load = &run.load;
+
 	if (run.next_size == throughput_conf.size_count) {
-		go_to(STEP_DONE);
+		run.done = true;
 		netio_terminate(&run.ctx.evloop);
 		return;
 	}
-	run.size = throughput_conf.sizes[run.next_size++];
-	plx_hist_reset(&run.rtt_ns);
-	go_to(STEP_WARMUP);
-}
-
-static void on_step_over(void *data)
-{
-	netio_timer_stop(&run.step_timer);
-	if (run.step == STEP_WARMUP)
-		go_to(STEP_FIRST_COUNT);
-	else if (run.step == STEP_SEND)
-		go_to(STEP_LAST_COUNT);
+	if (plx_load_init(load, &throughput_conf.run, throughput_conf.sizes[run.next_size++],
+			  is_ping) != 0 ||
+	    plx_load_enter(load) != 0) {
+		fail(plx_error());
+		return;
+	}
+	load->warmup = UINT64_MAX;
+	load->warmup_ns = WARMUP_NS;
+	load->burst_max = BURST;
+	load->send = send_echo;
+	load->send_burst = send_burst;
+	load->on_warm = is_ping ? NULL : on_warm;
+	load->on_end = on_end;
+	plx_load_start(load, plx_tsc());
 }
 
 static void on_count(const struct bench_count *count)
 {
-	if (run.step == STEP_FIRST_COUNT) {
+	struct bench_count sum;
+
+	run.question_sent = false;
+	if (run.load.state == PLX_LOAD_WARM) {
 		run.first = *count;
-		go_to(STEP_SEND);
+		plx_load_begin(&run.load, plx_tsc());
 		return;
 	}
-	run.row = (struct throughput_row){
-		.size_bytes = run.size,
+	sum = (struct bench_count){
 		.messages = count->messages - run.first.messages,
 		.bytes = count->bytes - run.first.bytes,
-		.elapsed_ns = count->now_ns - run.first.now_ns,
-		.rtt_ns = &run.rtt_ns,
+		.now_ns = count->now_ns - run.first.now_ns,
 	};
-	throughput_print(&run.row);
-	begin_size();
+	end_size(&sum);
 }
 
 void throughput_answered(const struct netio_msg *msg)
 {
+	uint64_t now_tsc = plx_tsc();
 	struct bench_count count;
 
-	if (run.in_flight && throughput_conf.mode == MODE_PING) {
-		run.in_flight = false;
-		if (run.step == STEP_SEND)
-			plx_hist_record(&run.rtt_ns, plx_now_ns() - run.sent_ns);
-		if (run.step == STEP_SEND || run.step == STEP_WARMUP)
-			ping();
+	if (run.load.kind == PLX_LOAD_CLOSED && run.load.sent > run.load.answered) {
+		plx_load_reply(&run.load, plx_load_oldest(&run.load), now_tsc, true);
 		return;
 	}
-	if (msg->len != sizeof(count) || run.question_due ||
-	    (run.step != STEP_FIRST_COUNT && run.step != STEP_LAST_COUNT)) {
+	if (msg->len != sizeof(count) || !run.question_sent) {
 		fail("the peer answered what was not asked: is it netio-recv?");
 		return;
 	}
@@ -189,34 +173,26 @@ void throughput_established(void)
 	begin_size();
 }
 
-void throughput_refused(const char *why)
+void throughput_ended(const char *why)
 {
-	fail(why);
-}
-
-void throughput_closed(const char *why)
-{
-	if (run.step != STEP_DONE)
+	if (!run.done)
 		fail(why);
 }
 
 void throughput_available(void)
 {
-	run.blocked = false;
+	if (run.question_due)
+		ask();
+	plx_load_writable(&run.load, plx_tsc());
 }
 
 static int set_up(void)
 {
 	if (netio_init(&run.ctx) != 0)
 		return -1;
-	netio_timer_init(&run.ctx.evloop, &run.step_timer);
-	run.step_timer.cb = on_step_over;
 	netio_timer_init(&run.ctx.evloop, &run.watch);
 	run.watch.cb = on_watch;
-	netio_timer_start_ns(&run.watch, PATIENCE_NS + throughput_conf.duration_ns);
-	if (plx_poller_add("send", send_some, NULL, &run.poller) != 0)
-		return -1;
-	plx_poller_set_arm(run.poller, arm);
+	netio_timer_start_ns(&run.watch, PATIENCE_NS + throughput_conf.run.duration_ns);
 	return throughput_connect(&run.ctx.evloop);
 }
 
@@ -228,21 +204,17 @@ static int measure(void)
 		most = throughput_conf.sizes[i] > most ? throughput_conf.sizes[i] : most;
 	/* Memory that every provider can send from. */
 	run.payload = plx_mem_alloc(most + 1, 0, PLX_NODE_ANY, NULL);
-	if (throughput_open() != 0 || !run.payload ||
-	    plx_hist_init(&run.rtt_ns, 10 * PLX_NS_PER_S, 3) != 0 || set_up() != 0) {
-		fprintf(stderr, "netio-throughput: %s\n", plx_error());
-		run.status = 1;
+	if (!run.payload || set_up() != 0) {
+		fail(plx_error());
 	} else {
 		netio_run(&run.ctx.evloop);
-		if (run.step != STEP_DONE)
-			run.status = 1;
+		run.status |= !run.done;
 	}
-	if (throughput_write() != 0) {
-		fprintf(stderr, "netio-throughput: %s\n", plx_error());
-		run.status = 1;
-	}
+	if (throughput_write() != 0)
+		fail(plx_error());
+	plx_load_leave(&run.load);
+	plx_load_fini(&run.load);
 	netio_fini(&run.ctx);
-	plx_hist_fini(&run.rtt_ns);
 	plx_mem_free(run.payload);
 	return run.status;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the files of netio-throughput. */
+/* netio-throughput: throughput.c measures a row for each size as a load of the engine
+ * (lib/app/load.h), throughput_socket.c has the socket, throughput_report.c the command line and
+ * the rows. */
 #ifndef NETIO_THROUGHPUT_H
 #define NETIO_THROUGHPUT_H
 
-#include "app.h"
 #include "bench.h"
+#include "load.h"
 
 #define THROUGHPUT_SIZES_MAX 32
 
@@ -16,8 +18,8 @@ struct throughput_conf {
 	const char *sizes_text, *json_path;
 	uint64_t sizes[THROUGHPUT_SIZES_MAX];
 	unsigned size_count;
-	unsigned mode; /**< enum throughput_mode */
-	uint64_t duration_ns;
+	unsigned mode;          /**< enum throughput_mode */
+	struct plx_measure run; /**< duration_ns, of each row */
 	uint64_t page_bytes, page_count;
 };
 
@@ -33,25 +35,15 @@ int throughput_ask(netio_tag_t tag, const void *data, size_t len);
 
 /** Callbacks from the socket; throughput.c. */
 void throughput_established(void);
-void throughput_refused(const char *why);
-void throughput_closed(const char *why);
+void throughput_ended(const char *why);
 void throughput_available(void);
 void throughput_answered(const struct netio_msg *msg);
 
-struct throughput_row {
-	uint64_t size_bytes;
-	uint64_t messages, bytes; /**< as counted by the receiver */
-	uint64_t elapsed_ns;      /**< between its two counts */
-	const struct plx_hist *rtt_ns;
-};
+/** Print and keep a row: the receiver's counts and time; of round trips `rtt_ns`. */
+void throughput_print(uint64_t size_bytes, const struct bench_count *count,
+		      const struct plx_hist *rtt_ns);
 
-/** Print a row, and keep it for throughput_write. */
-void throughput_print(const struct throughput_row *row);
-
-/** Create the output file, before anything is measured. Return: 0; -errno. */
-int throughput_open(void);
-
-/** Write the rows to the output file, if any. Return: 0; -EIO. */
+/** Write the rows to the output file, if any. Return: 0; -errno. */
 int throughput_write(void);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define GIGA 1e9
@@ -12,13 +11,12 @@
 
 struct throughput_conf throughput_conf = {
 	.sizes_text = "64,1K,64K,1M",
-	.duration_ns = PLX_NS_PER_S,
+	.run = {.duration_ns = PLX_NS_PER_S},
 	.page_bytes = 65536,
 	.page_count = 256,
 };
 static bool page_given, pages_given;
 static json_t *rows;
-static FILE *json_file;
 
 static const char *const modes[] = {"buffered", "unbuffered", "reference", "ping", NULL};
 
@@ -30,7 +28,7 @@ static const struct plx_option options[] = {
 		   "copy), ping (round trips, unbuffered); default buffered"),
 	PLX_TEXT("sizes", "N,N,...", &throughput_conf.sizes_text,
 		 "bytes per message, a row each (default 64,1K,64K,1M)"),
-	PLX_TIME("duration", "TIME", &throughput_conf.duration_ns, PLX_NS_PER_MS,
+	PLX_TIME("duration", "TIME", &throughput_conf.run.duration_ns, PLX_NS_PER_MS,
 		 3600 * PLX_NS_PER_S, "of each row (default 1s)"),
 	PLX_SIZE("page", "SIZE", &throughput_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
 		 NETIO_PAGE_BYTES_MAX, "buffered: bytes per page (default 64K)",
@@ -72,7 +70,7 @@ static int check(void)
 				"--page and --pages are for --mode buffered; leave them "
 				"out with --mode %s",
 				modes[throughput_conf.mode]);
-	return parse_sizes();
+	return parse_sizes() ?: plx_app_check_file("--json", throughput_conf.json_path);
 }
 
 const struct plx_app throughput_app = {
@@ -88,74 +86,58 @@ const struct plx_app throughput_app = {
 	.check = check,
 };
 
-static void print_rtt(const struct throughput_row *row)
+static json_t *rate_row(const struct bench_count *count, double messages_per_s, double gbit_per_s)
+{
+	return json_pack("{s:I, s:I, s:f, s:f}", "messages", (json_int_t)count->messages,
+			 "elapsed_ns", (json_int_t)count->now_ns, "mmsg_per_s",
+			 messages_per_s / MEGA, "gbit_per_s", gbit_per_s);
+}
+
+static json_t *print_rates(uint64_t size_bytes, const struct bench_count *count)
+{
+	double seconds = (double)count->now_ns / (double)PLX_NS_PER_S;
+	double messages_per_s = seconds > 0 ? (double)count->messages / seconds : 0;
+	double gbit_per_s = seconds > 0 ? (double)count->bytes * 8 / seconds / GIGA : 0;
+
+	plx_app_say("%9" PRIu64 " B  %10.3f Mmsg/s  %8.2f Gbit/s", size_bytes,
+		    messages_per_s / MEGA, gbit_per_s);
+	return rate_row(count, messages_per_s, gbit_per_s);
+}
+
+static json_t *print_rtt(uint64_t size_bytes, const struct plx_hist *rtt_ns)
 {
 	char p50[PLX_HIST_TEXT_BYTES], p99[PLX_HIST_TEXT_BYTES];
+	json_t *row = json_object();
 
-	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %s us  p99 %s us",
-		    row->size_bytes, row->rtt_ns->count,
-		    plx_hist_quantile_format(row->rtt_ns, 0.5, PLX_NS_PER_US, p50),
-		    plx_hist_quantile_format(row->rtt_ns, 0.99, PLX_NS_PER_US, p99));
+	plx_app_say("%9" PRIu64 " B  %10" PRIu64 " round trips  p50 %s us  p99 %s us", size_bytes,
+		    rtt_ns->count, plx_hist_quantile_format(rtt_ns, 0.5, PLX_NS_PER_US, p50),
+		    plx_hist_quantile_format(rtt_ns, 0.99, PLX_NS_PER_US, p99));
+	plx_result_set_count(row, "round_trips", rtt_ns->count);
+	plx_result_set_quantile(row, "p50_ns", rtt_ns, 0.5);
+	plx_result_set_quantile(row, "p99_ns", rtt_ns, 0.99);
+	return row;
 }
 
-static json_t *row_json(const struct throughput_row *row, double messages_per_s, double gbit_per_s)
+void throughput_print(uint64_t size_bytes, const struct bench_count *count,
+		      const struct plx_hist *rtt_ns)
 {
-	json_t *object = json_object();
+	json_t *row = throughput_conf.mode == MODE_PING ? print_rtt(size_bytes, rtt_ns)
+							: print_rates(size_bytes, count);
 
-	json_object_set_new(object, "mode", json_string(modes[throughput_conf.mode]));
-	plx_result_set_count(object, "size_bytes", row->size_bytes);
-	if (throughput_conf.mode == MODE_PING) {
-		plx_result_set_count(object, "round_trips", row->rtt_ns->count);
-		plx_result_set_quantile(object, "p50_ns", row->rtt_ns, 0.5);
-		plx_result_set_quantile(object, "p99_ns", row->rtt_ns, 0.99);
-		return object;
-	}
-	plx_result_set_count(object, "messages", row->messages);
-	plx_result_set_count(object, "elapsed_ns", row->elapsed_ns);
-	json_object_set_new(object, "mmsg_per_s", json_real(messages_per_s / MEGA));
-	json_object_set_new(object, "gbit_per_s", json_real(gbit_per_s));
-	return object;
-}
-
-void throughput_print(const struct throughput_row *row)
-{
-	double seconds = (double)row->elapsed_ns / (double)PLX_NS_PER_S;
-	double messages_per_s = seconds > 0 ? (double)row->messages / seconds : 0;
-	double gbit_per_s = seconds > 0 ? (double)row->bytes * 8 / seconds / GIGA : 0;
-
+	json_object_set_new(row, "mode", json_string(modes[throughput_conf.mode]));
+	plx_result_set_count(row, "size_bytes", size_bytes);
 	if (!rows)
 		rows = json_array();
-	json_array_append_new(rows, row_json(row, messages_per_s, gbit_per_s));
-	if (throughput_conf.mode == MODE_PING)
-		print_rtt(row);
-	else
-		plx_app_say("%9" PRIu64 " B  %10.3f Mmsg/s  %8.2f Gbit/s", row->size_bytes,
-			    messages_per_s / MEGA, gbit_per_s);
-}
-
-int throughput_open(void)
-{
-	if (!throughput_conf.json_path)
-		return 0;
-	json_file = fopen(throughput_conf.json_path, "we");
-	return json_file
-		     ? 0
-		     : plx_fail(errno, "--json %s: %s", throughput_conf.json_path, strerror(errno));
+	json_array_append_new(rows, row);
 }
 
 int throughput_write(void)
 {
 	int rc = 0;
 
-	if (json_file) {
-		if (!rows)
-			rows = json_array();
-		rc = json_dumpf(rows, json_file, JSON_INDENT(2)) != 0;
-		rc |= fputc('\n', json_file) == EOF;
-		rc |= fclose(json_file) != 0;
-		json_file = NULL;
-	}
+	if (throughput_conf.json_path)
+		rc = plx_app_write_json(throughput_conf.json_path, rows ? rows : json_array());
 	json_decref(rows);
 	rows = NULL;
-	return rc ? plx_fail(EIO, "%s cannot be written", throughput_conf.json_path) : 0;
+	return rc;
 }

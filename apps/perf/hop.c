@@ -112,8 +112,7 @@ static int bounce(struct hop *hop, struct hop_row *row, bool quiet)
 	hop->quiet = quiet;
 	hop->trips = 0;
 	hop->warm = quiet ? WARM_QUIET : WARM_HOT;
-	hop->stop_tsc = plx_tsc() + (uint64_t)((double)hop->results.conf->duration_ns / 1e9 *
-					       plx_clock_info_read()->hz);
+	hop->stop_tsc = plx_tsc() + plx_measure_tsc(hop->results.conf->duration_ns);
 	plx_timer_init(&lost, on_lost, hop);
 	plx_timer_start(&lost, hop->results.conf->duration_ns + LOST_NS);
 	send_next(hop);

@@ -2,10 +2,7 @@
 /* The results of plx-perf hop: as a table, JSON and a histogram. */
 #include "hop.h"
 
-#include <string.h>
-
-#define COLD_TURNS   16   /* loop turns per poll of a cold set of links */
-#define HGRM_UNIT_NS 1000 /* .hgrm values are microseconds */
+#define COLD_TURNS 16 /* loop turns per poll of a cold set of links */
 
 /* Results ---------------------------------------------------------------------------------------
  */
@@ -105,27 +102,13 @@ static json_t *to_json(const struct hop_results *hop)
 	return json_pack("{s:o}", "hop", object);
 }
 
-static int write_histogram(const struct hop_results *hop)
-{
-	const char *path = hop->conf->histogram_path;
-	FILE *file = path ? fopen(path, "w") : NULL;
-	int rc;
-
-	if (!path)
-		return 0;
-	if (!file)
-		return plx_fail(errno, "cannot write %s: %s", path, strerror(errno));
-	rc = plx_hist_write_hgrm(&hop->rows[HOP_HOT].all, file, HGRM_UNIT_NS);
-	if (fclose(file) || rc)
-		rc = plx_fail(EIO, "cannot write %s", path);
-	return rc;
-}
-
 int hop_report(const struct hop_results *results)
 {
 	int rc;
 
 	print(results);
-	rc = write_histogram(results);
+	rc = results->conf->histogram_path
+		   ? plx_app_write_hgrm(results->conf->histogram_path, &results->rows[HOP_HOT].all)
+		   : 0;
 	return rc ? rc : perf_json_write(results->conf, to_json(results));
 }

@@ -5,10 +5,7 @@
 #include "plx_ring.h"
 #include "ring_bench.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const uint32_t perf_bursts[PERF_BURSTS] = {1, 8, 32, 256};
 
@@ -134,39 +131,6 @@ static int check_bursts(void)
 	return 0;
 }
 
-/* Create it, and remove it again. */
-static int try_to_make(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	unlink(path);
-	return 0;
-}
-
-/* Before a long run, check that results can be saved. An existing file is not opened: it may be a
- * pipe, whose reader would see that as the end. */
-static int check_file(const char *option, const char *path)
-{
-	struct stat status;
-	int rc = 0;
-
-	if (!path)
-		return 0;
-	if (stat(path, &status) != 0)
-		rc = try_to_make(path);
-	else if (S_ISDIR(status.st_mode))
-		rc = -EISDIR;
-	else if (access(path, W_OK) != 0)
-		rc = -errno;
-	if (rc != 0)
-		return plx_fail(EINVAL, "%s %s: cannot be written: %s", option, path,
-				strerror(-rc));
-	return 0;
-}
-
 /* Check the word in the mode's place. */
 static int check_mode_word(void)
 {
@@ -187,24 +151,23 @@ static int check_mode_word(void)
 	return plx_fail(EINVAL, "what to measure comes first: plx-perf ring, pool or hop");
 }
 
+static int check_dpdk(void)
+{
+	if (!perf_conf.compare || ring_dpdk())
+		return 0;
+	return plx_fail(EINVAL,
+			"--compare dpdk: this program was built without DPDK; install "
+			"libdpdk-dev, configure the build again (meson setup --reconfigure), "
+			"and run apps/plx-perf-dpdk of the build folder");
+}
+
 int perf_check(void)
 {
-	int rc = check_mode_word();
-
-	if (rc == 0)
-		rc = check_mode();
-	if (rc == 0)
-		rc = check_lists();
-	if (rc == 0)
-		rc = check_bursts();
-	if (rc == 0 && perf_conf.compare && !ring_dpdk())
-		rc = plx_fail(EINVAL,
-			      "--compare dpdk: this program was built without DPDK; install "
-			      "libdpdk-dev, configure the build again (meson setup --reconfigure), "
-			      "and run apps/plx-perf-dpdk of the build folder");
-	if (rc == 0)
-		rc = check_file("--json", perf_conf.json_path);
-	if (rc == 0)
-		rc = check_file("--histogram", perf_conf.histogram_path);
-	return rc;
+	return check_mode_word()
+		       ?: check_mode()
+		       ?: check_lists()
+		       ?: check_bursts()
+		       ?: check_dpdk()
+		       ?: plx_app_check_file("--json", perf_conf.json_path)
+		       ?: plx_app_check_file("--histogram", perf_conf.histogram_path);
 }

@@ -54,6 +54,7 @@ struct perf_row {
 	uint32_t rounds;
 	double cycles[PERF_ROUNDS_MAX], peer_cycles[PERF_ROUNDS_MAX]; /**< per element, by round */
 	double line_ns[2][PERF_ROUNDS_MAX]; /**< two lcores: bare line, before and after */
+	uint64_t count, peer_count;         /**< elements of one measurement; 0: not calibrated */
 };
 
 /** Median, least and greatest of a row's rounds. */
@@ -63,11 +64,13 @@ struct perf_figures {
 
 struct perf_figures perf_figures(const double *values, uint32_t count);
 
-/** Measure one row once: ours or its peer. Return: 0, with cycles per element; -errno. */
-typedef int (*perf_measure_fn)(void *bench, uint32_t row, bool peer, uint32_t round,
+/** Measure `count` elements of one row: ours or its peer. Return: 0, with cycles per element;
+ * -errno. */
+typedef int (*perf_measure_fn)(void *bench, uint32_t row, bool peer, uint32_t round, uint64_t count,
 			       double *cycles_out);
 
-/** Measure all rows conf->rounds times, ours next to its peer, taking turns to be first. A virtual
+/** Measure all rows conf->rounds times, each as many elements as take about conf->duration_ns, ours
+ * next to its peer, taking turns to be first. A virtual
  * machine's CPUs may move nearer or apart meanwhile. So rows of two lcores also measure the round
  * trip of a cache line before and after each round; if it changed, the round is repeated, at most
  * twice. away: the other lcore of such rows. Return: 0; -EINTR a signal; the error of a

@@ -5,8 +5,7 @@
 
 #include "plx_lcore.h"
 
-#define PROBE_COUNT (1 << 16) /* objects of the calibration run */
-#define MAKERS      3
+#define MAKERS 3
 
 struct bench {
 	const struct perf_conf *conf;
@@ -18,16 +17,18 @@ struct bench {
 	struct {
 		unsigned pool, burst;
 	} subjects[2 * PERF_BURSTS];
-	uint64_t counts[MAKERS][PERF_BURSTS]; /* objects of one measurement; 0: not calibrated */
 	uint32_t row_count;
 	size_t cache_bytes, peer_cache_bytes;
 };
 
 static const unsigned peer_pool = MAKERS - 1;
 
-static int measure(struct bench *bench, unsigned pool, unsigned burst, uint64_t count,
+static int run_row(void *arg, uint32_t row, bool peer, uint32_t round, uint64_t count,
 		   double *cycles_out)
 {
+	struct bench *bench = arg;
+	unsigned pool = peer ? peer_pool : bench->subjects[row].pool;
+	unsigned burst = bench->subjects[row].burst;
 	uint64_t begin = plx_tsc();
 	uint64_t failed = bench->pools[pool].maker->loops[burst](bench->pools[pool].pool, count);
 
@@ -37,36 +38,6 @@ static int measure(struct bench *bench, unsigned pool, unsigned burst, uint64_t 
 				bench->pools[pool].maker->name, perf_bursts[burst],
 				(unsigned long long)failed, (unsigned long long)count);
 	return 0;
-}
-
-/* Calibrate how many objects take about the requested time: the faster of two tries; the first one
- * warms up. */
-static int probe(struct bench *bench, unsigned pool, unsigned burst)
-{
-	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info_read()->hz;
-	double first = 0, second = 0;
-	int rc = measure(bench, pool, burst, PROBE_COUNT, &first);
-
-	if (rc == 0)
-		rc = measure(bench, pool, burst, PROBE_COUNT, &second);
-	if (rc)
-		return rc;
-
-	uint64_t count = (uint64_t)(wanted / (second < first ? second : first));
-
-	count -= count % perf_bursts[burst];
-	bench->counts[pool][burst] = count < PROBE_COUNT ? PROBE_COUNT : count;
-	return 0;
-}
-
-static int run_row(void *arg, uint32_t row, bool peer, uint32_t round, double *cycles_out)
-{
-	struct bench *bench = arg;
-	unsigned pool = peer ? peer_pool : bench->subjects[row].pool;
-	unsigned burst = bench->subjects[row].burst;
-	int rc = bench->counts[pool][burst] ? 0 : probe(bench, pool, burst);
-
-	return rc ? rc : measure(bench, pool, burst, bench->counts[pool][burst], cycles_out);
 }
 
 static void add_rows(struct bench *bench)

@@ -13,8 +13,7 @@
 
 #define PLACES      512 /* possible places of a ring, PLACE_BYTES apart */
 #define PLACE_BYTES 128
-#define LAPS_WARM   4     /* of the ring, before the clock starts */
-#define PROBE_COUNT 16384 /* elements of the calibration run */
+#define LAPS_WARM   4 /* of the ring, before the clock starts */
 #define WAITS_LOOK  (1 << 20)
 #define WAITS_MAX   (1 << 10) /* waits without progress: about a minute */
 
@@ -23,7 +22,6 @@ struct subject {
 	const struct ring_maker *maker;
 	enum plx_ring_kind kind;
 	unsigned burst; /* index of perf_bursts */
-	uint64_t count; /* elements of one measurement; 0: not calibrated */
 };
 
 struct bench {
@@ -124,59 +122,26 @@ static int measure_one(struct bench *bench, struct subject *subject, void *ring,
 	return both.wrong ? fail_run(subject, &both) : 0;
 }
 
-static int measure(struct bench *bench, struct subject *subject, bool two, uint64_t count,
+static int run_row(void *arg, uint32_t i, bool peer, uint32_t round, uint64_t count,
 		   double *cycles_out)
 {
+	struct bench *bench = arg;
+	struct subject *subject = peer ? &bench->peers[i] : &bench->ours[i];
 	void *ring;
 	int rc;
-
-	memset(bench->place, 0, bench->ring_bytes);
-	rc = subject->maker->init(bench->place, subject->kind, (uint32_t)bench->conf->capacity,
-				  &ring);
-	if (rc)
-		return rc;
-	return (two ? measure_two : measure_one)(bench, subject, ring, count, cycles_out);
-}
-
-/* Calibrate, once, how many elements take about the requested time. Two tries, because one may have
- * lost its CPU for a while. */
-static int probe(struct bench *bench, struct subject *subject, bool two)
-{
-	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info_read()->hz;
-	double least = 0, cycles = 0;
-
-	for (int i = 0; i < 2; i++) {
-		int rc = measure(bench, subject, two, PROBE_COUNT, &cycles);
-
-		if (rc)
-			return rc;
-		least = i && least < cycles ? least : cycles;
-	}
-	subject->count = (uint64_t)(wanted / least);
-	subject->count -= subject->count % perf_bursts[subject->burst];
-	if (subject->count < PROBE_COUNT)
-		subject->count = PROBE_COUNT;
-	return 0;
-}
-
-static int run_subject(struct bench *bench, struct subject *subject, bool two, double *cycles_out)
-{
-	int rc = subject->count ? 0 : probe(bench, subject, two);
-
-	return rc ? rc : measure(bench, subject, two, subject->count, cycles_out);
-}
-
-static int run_row(void *arg, uint32_t i, bool peer, uint32_t round, double *cycles_out)
-{
-	struct bench *bench = arg;
 
 	if (round != bench->round || !bench->place) {
 		bench->round = round;
 		bench->random = bench->random * 1103515245 + 12345;
 		bench->place = bench->arena + (size_t)(bench->random >> 16) % PLACES * PLACE_BYTES;
 	}
-	return run_subject(bench, peer ? &bench->peers[i] : &bench->ours[i],
-			   bench->rows[i].lcores == 2, cycles_out);
+	memset(bench->place, 0, bench->ring_bytes);
+	rc = subject->maker->init(bench->place, subject->kind, (uint32_t)bench->conf->capacity,
+				  &ring);
+	if (rc)
+		return rc;
+	return (bench->rows[i].lcores == 2 ? measure_two : measure_one)(bench, subject, ring, count,
+									cycles_out);
 }
 
 static void add_row(struct bench *bench, enum plx_ring_kind kind, unsigned burst, uint32_t lcores)
@@ -184,13 +149,13 @@ static void add_row(struct bench *bench, enum plx_ring_kind kind, unsigned burst
 	const struct ring_maker *peers = bench->conf->compare ? ring_dpdk() : NULL;
 	uint32_t i = bench->row_count++;
 
-	bench->ours[i] = (struct subject){&ring_plx[kind], kind, burst, 0};
+	bench->ours[i] = (struct subject){&ring_plx[kind], kind, burst};
 	bench->rows[i].name = "ring";
 	bench->rows[i].variant = ring_plx[kind].name;
 	bench->rows[i].burst = perf_bursts[burst];
 	bench->rows[i].lcores = lcores;
 	if (peers) {
-		bench->peers[i] = (struct subject){&peers[kind], kind, burst, 0};
+		bench->peers[i] = (struct subject){&peers[kind], kind, burst};
 		bench->rows[i].peer = peers[kind].name;
 	}
 }

@@ -34,47 +34,82 @@ struct perf_figures perf_figures(const double *values, uint32_t count)
 
 /* Measuring ------------------------------------------------------------------------------------ */
 
-#define TRIES   3
-#define LINE_NS PLX_NS_PER_MS /* duration of each bounce of a cache line */
+#define PROBE_COUNT (1 << 16) /* elements of the calibration run */
+#define TRIES       3
+#define LINE_NS     PLX_NS_PER_MS /* duration of each bounce of a cache line */
 
 static bool differ(double a, double b)
 {
 	return a > b * PERF_FAR_FACTOR || b > a * PERF_FAR_FACTOR;
 }
 
-static int run_pair(struct perf_row *rows, uint32_t i, uint32_t round, perf_measure_fn measure,
-		    void *bench)
+/* What measures, and how. */
+struct meter {
+	const struct perf_conf *conf;
+	struct perf_row *rows;
+	uint32_t away;
+	perf_measure_fn measure;
+	void *bench;
+	struct plx_hist hist; /* of all trips of bare lines, unused */
+};
+
+/* How many elements take about the requested time: the faster of two tries, because one may have
+ * lost its CPU for a while, and the first one warms up. */
+static int calibrate(struct meter *meter, uint32_t i, bool peer, uint32_t round, uint64_t *count)
 {
-	struct perf_row *row = &rows[i];
+	double wanted = (double)plx_measure_tsc(meter->conf->duration_ns);
+	double least = INFINITY, cycles = 0;
+	int rc = 0;
+
+	for (int try = 0; try < 2 && rc == 0; try++) {
+		rc = meter->measure(meter->bench, i, peer, round, PROBE_COUNT, &cycles);
+		least = fmin(least, cycles);
+	}
+	*count = rc ? 0 : (uint64_t)(wanted / least);
+	*count -= *count % meter->rows[i].burst;
+	if (*count < PROBE_COUNT)
+		*count = PROBE_COUNT;
+	return rc;
+}
+
+static int run_one(struct meter *meter, uint32_t i, bool peer, uint32_t round)
+{
+	struct perf_row *row = &meter->rows[i];
+	uint64_t *count = peer ? &row->peer_count : &row->count;
+	int rc = *count ? 0 : calibrate(meter, i, peer, round, count);
+
+	rc = rc ? rc
+		: meter->measure(meter->bench, i, peer, round, *count,
+				 peer ? &row->peer_cycles[round] : &row->cycles[round]);
+	return rc == 0 && plx_stopping() ? plx_fail(EINTR, "interrupted") : rc;
+}
+
+static int run_pair(struct meter *meter, uint32_t i, uint32_t round)
+{
 	int rc = 0;
 
 	for (unsigned turn = 0; turn < 2 && rc == 0; turn++) {
 		bool peer = (turn + round) % 2;
 
-		if (!peer || row->peer)
-			rc = measure(bench, i, peer, round,
-				     peer ? &row->peer_cycles[round] : &row->cycles[round]);
-		if (rc == 0 && plx_stopping())
-			rc = plx_fail(EINTR, "interrupted");
+		if (!peer || meter->rows[i].peer)
+			rc = run_one(meter, i, peer, round);
 	}
 	return rc;
 }
 
-/* hist: of all trips, unused. */
-static int run_steadily(struct perf_row *rows, uint32_t i, uint32_t round, uint32_t away,
-			struct plx_hist *hist, perf_measure_fn measure, void *bench)
+static int run_steadily(struct meter *meter, uint32_t i, uint32_t round)
 {
-	struct perf_row *row = &rows[i];
+	struct perf_row *row = &meter->rows[i];
 	double *before = &row->line_ns[0][round], *after = &row->line_ns[1][round];
 	int rc = 0;
 
 	for (int try = 0; try < TRIES && rc == 0; try++) {
 		if (row->lcores == 2)
-			rc = bare_run(away, LINE_NS, hist, before);
+			rc = bare_run(meter->away, LINE_NS, &meter->hist, before);
 		if (rc == 0)
-			rc = run_pair(rows, i, round, measure, bench);
+			rc = run_pair(meter, i, round);
 		if (rc == 0 && row->lcores == 2)
-			rc = bare_run(away, LINE_NS, hist, after);
+			rc = bare_run(meter->away, LINE_NS, &meter->hist, after);
 		if (!differ(*before, *after))
 			break;
 	}
@@ -85,15 +120,17 @@ static int run_steadily(struct perf_row *rows, uint32_t i, uint32_t round, uint3
 int perf_rows_run(const struct perf_conf *conf, struct perf_row *rows, uint32_t count,
 		  uint32_t away, perf_measure_fn measure, void *bench)
 {
-	struct plx_hist hist = {0};
-	int rc = plx_hist_init(&hist, PLX_NS_PER_S, 3);
+	struct meter meter = {conf, rows, away, measure, bench, {0}};
 
-	if (rc)
+	if (plx_hist_init(&meter.hist, PLX_NS_PER_S, 3) != 0)
 		return plx_fail(ENOMEM, "out of memory");
+
+	int rc = 0;
+
 	for (uint32_t round = 0; round < conf->rounds && rc == 0; round++)
 		for (uint32_t i = 0; i < count && rc == 0; i++)
-			rc = run_steadily(rows, i, round, away, &hist, measure, bench);
-	plx_hist_fini(&hist);
+			rc = run_steadily(&meter, i, round);
+	plx_hist_fini(&meter.hist);
 	return rc;
 }
 

@@ -178,10 +178,10 @@ int plx_result_prepare(const char *name, const char *dir);
  * messages_per_s bytes_per_s. Return: 0; -errno, the text names the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
-/** Before a run, remove the files that an earlier run with that name left in `dir`, so that they are
- * never taken for this run's. Links, pipes and devices stay, because a user set them up. A one-way
- * run, which writes only NAME.json, keeps the others unless that one exists. Return: 0; -errno, the
- * text names the path. */
+/** Before a run, remove the files that an earlier run with that name left in `dir`, so that they
+ * are never taken for this run's. Links, pipes and devices stay, because a user set them up. A
+ * one-way run, which writes only NAME.json, keeps the others unless that one exists. Return: 0;
+ * -errno, the text names the path. */
 int plx_result_forget(const char *name, const char *dir, bool one_way);
 
 /** Set a number, or a percentile: null if there are too few samples. */
@@ -189,8 +189,10 @@ void plx_result_set_count(struct json_t *object, const char *key, uint64_t value
 void plx_result_set_quantile(struct json_t *object, const char *key, const struct plx_hist *hist,
 			     double fraction);
 
-/** Write a JSON file. Return: 0; -errno, the text names the path. */
+/** Write a JSON file, or a histogram of ns as HdrHistogram does, in microseconds. Return: 0;
+ * -errno, the text names the path. */
 int plx_app_write_json(const char *path, const struct json_t *object);
+int plx_app_write_hgrm(const char *path, const struct plx_hist *hist);
 
 /** Before a long run, check that a file can be written, without opening one that exists: it may be
  * a pipe. path: NULL: no file. Return: 0; -EINVAL, the text names the option. */

@@ -236,6 +236,11 @@ int plx_app_write_json(const char *path, const json_t *object)
 	return write_file(path, write_json, object);
 }
 
+int plx_app_write_hgrm(const char *path, const struct plx_hist *hist)
+{
+	return write_file(path, write_hgrm, hist);
+}
+
 /* Return: 0; -ENAMETOOLONG. */
 static int path_of(const char *dir, const char *name, const char *suffix, char out[PATH_BYTES])
 {
