@@ -34,7 +34,7 @@ struct perf_figures perf_figures(const double *values, uint32_t count)
 
 /* Measuring ------------------------------------------------------------------------------------ */
 
-#define PROBE_COUNT (1 << 16) /* elements of the calibration run */
+#define PROBE_COUNT (1 << 14) /* elements of the calibration run */
 #define TRIES       3
 #define LINE_NS     PLX_NS_PER_MS /* duration of each bounce of a cache line */
 
