@@ -4,9 +4,8 @@
 #include "perf.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-const char *const perf_mode_names[] = {"", "ring", "pool", "hop", NULL};
+const char *const perf_mode_names[] = {"ring", "pool", "hop", NULL};
 
 static const struct plx_app app = {
 	.name = "plx-perf",
@@ -24,27 +23,20 @@ static const struct plx_app app = {
 	.more = "man plx-perf, or doc/apps/plx-perf.md",
 	.options = perf_options,
 	.check = perf_check,
+	.modes = perf_mode_names,
+	.mode = &perf_conf.mode,
 };
 
-/* Take the first word as a mode, or an attempt at one. Returns how many words were taken. */
-static int take_mode(int argc, char **argv)
-{
-	if (argc < 2 || !argv[1][0] || argv[1][0] == '-')
-		return 0;
-	perf_conf.mode_word = argv[1];
-	for (unsigned mode = PERF_RING; perf_mode_names[mode]; mode++)
-		if (strcmp(argv[1], perf_mode_names[mode]) == 0)
-			perf_conf.mode = mode;
-	return 1;
-}
-
-/* The words without the mode, and with two lcores unless lcores were given. */
+/* The words, and after the mode two lcores, unless lcores were given. */
 static int arrange(int argc, char **argv, char **words)
 {
 	static char option[] = "-l", list[64];
-	int count = 0, first = 1 + take_mode(argc, argv);
+	int count = 0, first = argc > 1 && argv[1][0] != '-' ? 2 : 1;
 
-	words[count++] = argv[0];
+	while (count < first && count < argc) {
+		words[count] = argv[count];
+		count++;
+	}
 	if (!perf_lcores_chosen(argc - first, argv + first) &&
 	    perf_two_lcores(list, sizeof(list))) {
 		words[count++] = option;

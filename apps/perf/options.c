@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of plx-perf, and checks of their combinations. */
-#include "option_words.h"
 #include "perf.h"
 #include "plx_ring.h"
 #include "ring_bench.h"
@@ -16,7 +15,7 @@ struct perf_conf perf_conf = {
 	.gap_us = 20,
 };
 static const char *kinds_text, *bursts_text;
-static bool kinds_given, bursts_given, on_given, capacity_given, gap_given;
+static bool kinds_given, bursts_given;
 
 static const char *const places[] = {"both", "one", "two", NULL};
 static const char *const peers[] = {"dpdk", NULL};
@@ -28,24 +27,26 @@ const struct plx_option perf_options[] = {
 	PLX_TIME("duration", "TIME", &perf_conf.duration_ns, 100 * PLX_NS_PER_US, 10 * PLX_NS_PER_S,
 		 "length of one measurement in a round (default 30ms)"),
 	PLX_CHOICE("compare", "dpdk", &peer, peers,
-		   "ring, pool: add rows of DPDK, if built with it", .given = &perf_conf.compare),
+		   "ring, pool: add rows of DPDK, if built with it", .given = &perf_conf.compare,
+		   .modes = 1 << PERF_RING | 1 << PERF_POOL),
 	PLX_TEXT("bursts", "N,N,...", &bursts_text,
 		 "ring, pool: some of 1, 8, 32, 256 (default all; pool: 1,32)",
-		 .given = &bursts_given),
+		 .given = &bursts_given, .modes = 1 << PERF_RING | 1 << PERF_POOL),
 	PLX_TEXT("kinds", "KIND,...", &kinds_text, "ring: some of spsc, mpsc, mpmc (default all)",
-		 .given = &kinds_given),
+		 .given = &kinds_given, .modes = 1 << PERF_RING),
 	PLX_CHOICE("on", "one|two|both", &perf_conf.on, places,
 		   "ring: on one lcore, from one to another, or both (the default)",
-		   .given = &on_given),
+		   .modes = 1 << PERF_RING),
 	PLX_UINT("capacity", "N", &perf_conf.capacity, 2, 1 << 24,
-		 "ring: elements per ring (default 4096)", .given = &capacity_given),
+		 "ring: elements per ring (default 4096)", .modes = 1 << PERF_RING),
 	PLX_UINT("gap-us", "N", &perf_conf.gap_us, 1, 1000000,
 		 "hop: microseconds of quiet before each message of the row quiet (default 20)",
-		 .given = &gap_given),
+		 .modes = 1 << PERF_HOP),
 	PLX_FLAG("with-idle-tcp", &perf_conf.with_idle_tcp,
-		 "hop: add a row in which both lcores poll an idle tcp link"),
+		 "hop: add a row in which both lcores poll an idle tcp link",
+		 .modes = 1 << PERF_HOP),
 	PLX_TEXT("histogram", "FILE", &perf_conf.histogram_path,
-		 "hop: write percentiles there in HdrHistogram's format"),
+		 "hop: write percentiles there in HdrHistogram's format", .modes = 1 << PERF_HOP),
 	PLX_TEXT("json", "FILE", &perf_conf.json_path, "write the results there"),
 	PLX_OPTIONS_END,
 };
@@ -93,31 +94,6 @@ static int check_lists(void)
 	return rc;
 }
 
-/* Each option applies to some modes. */
-static int check_mode(void)
-{
-	const struct {
-		const char *option;
-		bool given;
-		unsigned modes;
-	} uses[] = {
-		{"--compare", perf_conf.compare, 1 << PERF_RING | 1 << PERF_POOL},
-		{"--bursts", bursts_given, 1 << PERF_RING | 1 << PERF_POOL},
-		{"--kinds", kinds_given, 1 << PERF_RING},
-		{"--on", on_given, 1 << PERF_RING},
-		{"--capacity", capacity_given, 1 << PERF_RING},
-		{"--gap-us", gap_given, 1 << PERF_HOP},
-		{"--with-idle-tcp", perf_conf.with_idle_tcp, 1 << PERF_HOP},
-		{"--histogram", perf_conf.histogram_path != NULL, 1 << PERF_HOP},
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(uses); i++)
-		if (uses[i].given && !(uses[i].modes >> perf_conf.mode & 1))
-			return plx_fail(EINVAL, "%s: not for plx-perf %s; see --help",
-					uses[i].option, perf_mode_names[perf_conf.mode]);
-	return 0;
-}
-
 static int check_bursts(void)
 {
 	for (unsigned i = 0; i < PERF_BURSTS && perf_conf.mode == PERF_RING; i++)
@@ -129,26 +105,6 @@ static int check_bursts(void)
 				(unsigned long long)perf_conf.capacity, perf_bursts[i],
 				perf_bursts[i]);
 	return 0;
-}
-
-/* Check the word in the mode's place. */
-static int check_mode_word(void)
-{
-	const char *word = perf_conf.mode_word;
-	const char *nearest = word ? plx_suggest(word, perf_mode_names + PERF_RING, PERF_MODES)
-				   : NULL;
-
-	if (perf_conf.mode != PERF_NONE)
-		return 0;
-	if (nearest)
-		return plx_fail(EINVAL,
-				"%s: nothing that plx-perf measures; did you mean %s? (give ring, "
-				"pool or hop)",
-				word, nearest);
-	if (word)
-		return plx_fail(EINVAL,
-				"%s: nothing that plx-perf measures; give ring, pool or hop", word);
-	return plx_fail(EINVAL, "what to measure comes first: plx-perf ring, pool or hop");
 }
 
 static int check_dpdk(void)
@@ -163,9 +119,7 @@ static int check_dpdk(void)
 
 int perf_check(void)
 {
-	return check_mode_word()
-		       ?: check_mode()
-		       ?: check_lists()
+	return check_lists()
 		       ?: check_bursts()
 		       ?: check_dpdk()
 		       ?: plx_app_check_file("--json", perf_conf.json_path)

@@ -8,9 +8,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum perf_mode { PERF_NONE, PERF_RING, PERF_POOL, PERF_HOP };
-
-#define PERF_MODES 3
+enum perf_mode { PERF_RING, PERF_POOL, PERF_HOP };
 
 extern const char *const perf_mode_names[]; /**< by enum perf_mode; NULL-terminated */
 
@@ -23,11 +21,10 @@ extern const uint32_t perf_bursts[PERF_BURSTS]; /* 1, 8, 32, 256 */
 
 /** The parsed command line. */
 struct perf_conf {
-	enum perf_mode mode;
-	const char *mode_word; /**< the word in the mode's place; NULL: none */
-	unsigned kinds;        /**< bit n: enum plx_ring_kind n */
-	unsigned bursts;       /**< bit n: perf_bursts[n] */
-	unsigned on;           /**< enum perf_on */
+	unsigned mode;   /**< enum perf_mode */
+	unsigned kinds;  /**< bit n: enum plx_ring_kind n */
+	unsigned bursts; /**< bit n: perf_bursts[n] */
+	unsigned on;     /**< enum perf_on */
 	uint64_t capacity;
 	uint64_t rounds;
 	uint64_t duration_ns; /**< per measurement; in hop, per round of one row */

@@ -34,12 +34,12 @@ refuses()
 	gives "${*:2}" 2 "*$1*" timeout 60 "$program" "${@:2}"
 }
 
-refuses 'what to measure comes first' --rounds 1
-refuses 'rings: nothing that plx-perf measures; did you mean ring? (give ring, pool or hop)' rings
+refuses 'what to do is missing; give ring, pool or hop' --rounds 1
+refuses 'rings: unknown word; give ring, pool or hop; did you mean ring?' rings
 refuses "'spmc' is none of spsc, mpsc, mpmc" ring --kinds spsc,spmc
 refuses "'' is none of" ring --bursts 8,
 refuses 'a burst of 256 needs more' ring --capacity 256
-refuses '--kinds: not for plx-perf hop' hop --kinds spsc
+refuses '--kinds: not for hop' hop --kinds spsc
 refuses 'install libdpdk-dev' ring --compare dpdk
 refuses 'two lcores are needed' hop -l "$one" --json "$temp/early" --histogram "$temp/early"
 refuses 'or --on one' ring -l "$one"

@@ -302,4 +302,4 @@ PROCESS_TEST(options_that_exclude_each_other_are_refused)
 		expect_failure(launch("apps/plx-ping %s", rows[i].options), 2, "%s", rows[i].error);
 }
 
-PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)
+PLX_TEST_MAIN_WITH(group_set_up, NULL)
