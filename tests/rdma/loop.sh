@@ -217,7 +217,7 @@ once()
 export_all
 hosts=(10.77.0.1)
 ! has_device siw0 || hosts+=(10.77.1.1)
-links='fabric/link fabric/mixed fabric/credit fabric/receive fabric/set fabric/spread fabric/handover
+links='fabric/link fabric/flood fabric/credit fabric/receive fabric/set fabric/spread fabric/handover
 	fabric/matrix fabric/window fabric/direct netio/buffered'
 # Side by side: much of the time goes into the starts of programs, each on one CPU.
 # On siw a connection that breaks now and then leaves libfabric with receives that it does not give

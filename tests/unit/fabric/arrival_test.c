@@ -44,22 +44,11 @@ static int start_with(uint64_t heartbeat_ns, bool two_lcores)
 	return 0;
 }
 
-static int start(void **state)
-{
-	return start_with(0, false);
-}
+PLX_FIXTURE(start, start_with(0, false), (void)0)
 
-static int start_without_heartbeats(void **state)
-{
-	return start_with(PLX_NEVER, false);
-}
+PLX_FIXTURE(start_without_heartbeats, start_with(PLX_NEVER, false), (void)0)
 
-static int start_two(void **state)
-{
-	start_with(0, true);
-	worker_start();
-	return 0;
-}
+PLX_FIXTURE(start_two, 0, (start_with(0, true), worker_start()))
 
 static int stop(void **state)
 {

@@ -322,12 +322,9 @@ static void start_as(struct plx_fabric_conf conf)
 	fixture_start_as(&conf, false);
 }
 
-static int start(void **state)
-{
-	rdma = WORKS;
-	start_as((struct plx_fabric_conf){0});
-	return 0;
-}
+PLX_FIXTURE(start, 0, (rdma = WORKS, start_as((struct plx_fabric_conf){0})))
+PLX_FIXTURE(start_required, 0,
+	    (rdma = WORKS, start_as((struct plx_fabric_conf){.require_rdma = true})))
 
 static void expect_link(const char *driver, const char *choice)
 {
@@ -353,13 +350,6 @@ static int start_over_iwarp(void **state)
 	strict = plx_driver_tcp;
 	strict.is_iwarp = yes;
 	start_as((struct plx_fabric_conf){.drivers = drivers});
-	return 0;
-}
-
-static int start_required(void **state)
-{
-	rdma = WORKS;
-	start_as((struct plx_fabric_conf){.require_rdma = true});
 	return 0;
 }
 

@@ -34,12 +34,7 @@ static void connect_them(void)
 	expect_open();
 }
 
-static int start(void **state)
-{
-	fixture_up(state);
-	connect_them();
-	return 0;
-}
+PLX_FIXTURE(start, 0, (fixture_up(state), connect_them()))
 
 static void send_some(unsigned count, size_t len)
 {

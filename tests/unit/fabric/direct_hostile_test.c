@@ -118,12 +118,7 @@ static struct rogue *open_rogue(void)
 	return rogue_open(direct_listener, &hello);
 }
 
-static int start_with_rogue(void **state)
-{
-	start(state);
-	rogue = open_rogue();
-	return 0;
-}
+PLX_FIXTURE(start_with_rogue, 0, (start(state), rogue = open_rogue()))
 
 #define WITH_ROGUE(name) PLX_TEST_WITH(name, start_with_rogue, stop)
 

@@ -286,6 +286,13 @@ int fixture_up(void **state)
 	return 0;
 }
 
+int fixture_up_with_pair(void **state)
+{
+	fixture_up(state);
+	fixture_pair(NULL);
+	return 0;
+}
+
 int fixture_up_with_worker(void **state)
 {
 	fixture_start(NULL, true);
@@ -352,6 +359,14 @@ bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_m
 {
 	return pump_for(value, target,
 			(is_provider_given() ? GUEST_PATIENCE : 1) * limit_ms * PLX_NS_PER_MS);
+}
+
+void stand_still(uint64_t ns)
+{
+	uint64_t end_ns = plx_now_ns() + ns;
+
+	while (plx_now_ns() < end_ns)
+		plx_pause();
 }
 
 void pump_ms(unsigned ms)

@@ -77,6 +77,7 @@ void fixture_stop(void);
 /** Set-ups and teardowns of tests. fixture_up uses fixture_provider: "tcp", or see FIXTURE_MAIN. */
 extern const char *fixture_provider;
 int fixture_up(void **state);
+int fixture_up_with_pair(void **state);   /* and a link */
 int fixture_up_with_worker(void **state); /* two lcores, provider NULL */
 int fixture_down(void **state);
 int fixture_down_with_worker(void **state);
@@ -93,6 +94,9 @@ bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_m
 
 /** Turn the loop for that long. */
 void pump_ms(unsigned ms);
+
+/** Let time pass without a turn. */
+void stand_still(uint64_t ns);
 
 /** Turn the loop until the condition holds; fails the test after 5 s. */
 #define expect_soon(condition)                                       \
@@ -140,6 +144,9 @@ void expect_message(const struct side *side, unsigned count, const void *bytes, 
 /** Send a message from client to server and wait for it, or until it has come back. */
 void expect_arrival(const void *bytes, size_t length);
 void expect_echo(const void *bytes, size_t length);
+
+/** That many bytes, of which no two pages are the same; free it. */
+uint8_t *fixture_pattern(size_t size, unsigned seed);
 
 /** Where listeners place links: on lcore 1. */
 uint32_t place_on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg);

@@ -165,6 +165,15 @@ void expect_echo(const void *bytes, size_t length)
 	expect_message(&client, before + 1, bytes, length);
 }
 
+uint8_t *fixture_pattern(size_t size, unsigned seed)
+{
+	uint8_t *bytes = malloc(size + 1);
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)((i + seed) * 31 + (i >> 8));
+	return bytes;
+}
+
 uint32_t place_on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return 1;

@@ -5,7 +5,6 @@
 #include "fixture.h"
 #include "log_capture.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -252,18 +251,12 @@ PLX_TEST_WITH(a_peer_that_gave_up_before_it_was_accepted_is_logged, start_auto, 
 	assert_has(log_text, "it gave up before this process accepted it");
 }
 
-static void stand_still_ms(unsigned ms)
-{
-	for (uint64_t end_ns = plx_now_ns() + ms * PLX_NS_PER_MS; plx_now_ns() < end_ns;)
-		sched_yield();
-}
-
 /* Both lcores are late: the target refuses, since the listener's cannot give up. The timeout is
  * long enough for a busy host to see the request first. */
 static void resume_too_late(int (*run)(void *arg))
 {
 	send_request(500 * PLX_NS_PER_MS);
-	stand_still_ms(550);
+	stand_still(550 * PLX_NS_PER_MS);
 	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
 	wait_until(plx_loop_is_running(1));
 	wait_until(listener_stats_of(listener).refused == 1);
@@ -342,10 +335,7 @@ TEST(a_connect_may_have_no_timeout)
 
 static void be_busy(const void *ns, size_t size)
 {
-	uint64_t end_ns = plx_now_ns() + *(const uint64_t *)ns;
-
-	while (plx_now_ns() < end_ns)
-		;
+	stand_still(*(const uint64_t *)ns);
 }
 
 static uint64_t ended(struct plx_listener_stats *stats)

@@ -32,12 +32,7 @@ static void honest_link_is_well(void)
 
 static struct rogue *rogue;
 
-static int start_open(void **state)
-{
-	start(state);
-	rogue = rogue_open(listener, NULL);
-	return 0;
-}
+PLX_FIXTURE(start_open, 0, (start(state), rogue = rogue_open(listener, NULL)))
 
 static int stop(void **state)
 {
@@ -372,12 +367,6 @@ OPEN(a_peer_may_leave_inside_a_message)
 	rogue_drop(&rogue);
 	rogue_expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
-}
-
-OPEN(a_close_without_an_answer_times_out)
-{
-	plx_link_close(server.link);
-	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 500 ms");
 }
 
 /* It takes a frame of 256 each 10 ms: however alive it is, the close has one limit. */

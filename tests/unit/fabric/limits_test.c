@@ -92,6 +92,16 @@ static const struct bound {
 	 2,
 	 "127.0.0.1 has 3 links here, as many as it may (--links-per-host 3; "},
 	{"shm", {.links_per_host_max = 3}, 5, 3, 0, 2, "(--links-per-host 3; "}, /* of one user */
+	{"tcp",
+	 {.links_max = PLX_NO_LIMIT,
+	  .links_per_host_max = PLX_NO_LIMIT,
+	  .accepts_per_s = PLX_NO_LIMIT,
+	  .handshakes_max = PLX_NO_LIMIT},
+	 CLIENTS - 1,
+	 CLIENTS - 1,
+	 0,
+	 0,
+	 NULL},
 };
 
 PLX_TEST(the_links_of_a_listener_and_of_an_address_or_user_are_bounded)
@@ -104,7 +114,7 @@ PLX_TEST(the_links_of_a_listener_and_of_an_address_or_user_are_bounded)
 		assert_int_equal(open_clients(), bound->opens);
 		assert_int_equal(listener_stats_of(listener).refused_links, bound->over_links);
 		assert_int_equal(listener_stats_of(listener).refused_host, bound->over_host);
-		assert_int_equal(log_count(bound->log), 1); /* per second */
+		assert_int_equal(log_count(bound->log ?: "as many as it may"), bound->log != NULL);
 		/* When one ends, another one fits. */
 		while (clients[i].closed)
 			i++;
@@ -195,19 +205,6 @@ TEST(a_new_connection_evicts_the_oldest_silent_one)
 	pump_ms(50);
 	assert_int_equal(listener_stats_of(listener).no_handshake,
 			 6 - listener_stats_of(listener).evicted);
-}
-
-TEST(plx_no_limit_disables_every_limit)
-{
-	start("tcp", &(struct plx_admission){
-			     .links_max = PLX_NO_LIMIT,
-			     .links_per_host_max = PLX_NO_LIMIT,
-			     .accepts_per_s = PLX_NO_LIMIT,
-			     .handshakes_max = PLX_NO_LIMIT,
-		     });
-	connect_and_settle(0, CLIENTS);
-	assert_int_equal(open_clients(), CLIENTS);
-	assert_int_equal(listener_stats_of(listener).refused, 0);
 }
 
 static void send_first(struct plx_link *link, void *user)

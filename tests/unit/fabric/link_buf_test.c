@@ -133,34 +133,4 @@ LINK_BUF_TEST(the_number_of_cached_buffers_is_bounded)
 	assert_int_equal(home->link_buf_bytes, 0);
 }
 
-LINK_BUF_TEST(copied_messages_arrive_unchanged)
-{
-	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
-	uint8_t *bytes = malloc(MIB);
-
-	assert_non_null(bytes);
-	fixture_pair(&attr);
-	for (unsigned i = 0; i < 300; i++) {
-		uint32_t length = 4000 + i * 1001 % 150000;
-		uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
-		int rc;
-
-		memset(bytes, (int)i, length);
-		while ((rc = plx_link_send(client.link, bytes, length)) == -EAGAIN) {
-			assert_true(plx_now_ns() < limit_ns);
-			plx_loop_turn();
-		}
-		assert_int_equal(rc, 0);
-		memset(bytes, 0xee, length); /* no longer in use */
-		if (i % 3 == 0) {
-			assert_true(pump_until(&server.messages, i + 1, 5000));
-			assert_int_equal(server.last_len, length);
-			for (uint32_t k = 0; k < length; k++)
-				assert_int_equal(server.last[k], (uint8_t)i);
-		}
-	}
-	assert_true(pump_until(&server.messages, 300, 5000));
-	free(bytes);
-}
-
 PLX_TEST_MAIN()

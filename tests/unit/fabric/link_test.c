@@ -9,18 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint8_t *pattern(size_t size, unsigned seed)
-{
-	uint8_t *bytes = malloc(size + 1);
-
-	for (size_t i = 0; i < size; i++)
-		bytes[i] = (uint8_t)((i + seed) * 31 + (i >> 8));
-	return bytes;
-}
-
 static void send_and_expect_back(size_t size, bool by_reference)
 {
-	uint8_t *bytes = pattern(size, (unsigned)size);
+	uint8_t *bytes = fixture_pattern(size, (unsigned)size);
 	unsigned before = client.messages;
 
 	server.echo = true;
@@ -36,15 +27,8 @@ static void send_and_expect_back(size_t size, bool by_reference)
 	free(bytes);
 }
 
-static int start_paired(void **state)
-{
-	fixture_up(state);
-	fixture_pair(NULL);
-	return 0;
-}
-
 #define TEST(name)   PLX_TEST_WITH(name, fixture_up, fixture_down)
-#define PAIRED(name) PLX_TEST_WITH(name, start_paired, fixture_down)
+#define PAIRED(name) PLX_TEST_WITH(name, fixture_up_with_pair, fixture_down)
 
 PAIRED(messages_of_every_size_are_echoed_unchanged)
 {
@@ -59,41 +43,27 @@ PAIRED(messages_of_every_size_are_echoed_unchanged)
 	assert_int_equal(server.closed + client.closed, 0);
 }
 
-static void frames_of_an_echo(size_t bytes, const struct plx_link_attr *attr, uint64_t frames)
-{
-	struct plx_link_stats before, after;
-
-	fixture_pair(attr);
-	before = stats_of(client.link);
-	send_and_expect_back(bytes, true);
-	after = stats_of(client.link);
-	assert_int_equal(after.frames_sent - before.frames_sent, frames);
-	assert_int_equal(after.frames_received - before.frames_received, frames);
-}
-
-TEST(a_page_link_takes_a_megabyte_in_one_frame)
-{
-	frames_of_an_echo(1 << 20, &(struct plx_link_attr){.rx_buf_bytes = 1 << 20}, 1);
-}
-
 TEST(a_message_longer_than_a_receive_buffer_is_two_frames)
 {
-	frames_of_an_echo(4096, NULL, 1);
-	fixture_renew_sides();
-	frames_of_an_echo(4097, NULL, 2);
-}
+	static const struct {
+		uint32_t rx_buf_bytes;
+		size_t bytes;
+		uint64_t frames;
+	} rows[] = {{0, 4096, 1}, {0, 4097, 2}, {1 << 20, 1 << 20, 1}};
 
-TEST(a_link_works_over_ipv6)
-{
-	skip_if_provider_given(); /* no device has it */
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		const struct plx_link_attr attr = {.rx_buf_bytes = rows[i].rx_buf_bytes};
+		struct plx_link_stats before;
 
-	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
-
-	assert_has(plx_listener_address(listener), "[::1]:");
-	fixture_connect(listener, NULL);
-	assert_true(plx_link_is_same_host(client.link));
-	assert_true(plx_link_is_same_host(server.link));
-	send_and_expect_back(100, false);
+		fixture_renew_sides();
+		fixture_pair(&attr);
+		before = stats_of(client.link);
+		send_and_expect_back(rows[i].bytes, true);
+		assert_int_equal(stats_of(client.link).frames_sent - before.frames_sent,
+				 rows[i].frames);
+		assert_int_equal(stats_of(client.link).frames_received - before.frames_received,
+				 rows[i].frames);
+	}
 }
 
 TEST(a_wildcard_listener_is_reached_at_every_address)
@@ -126,7 +96,7 @@ PAIRED(a_fork_does_not_harm_a_link)
 
 PAIRED(a_chain_is_one_message)
 {
-	uint8_t *bytes = pattern(9000, 3);
+	uint8_t *bytes = fixture_pattern(9000, 3);
 	struct plx_buf *head = NULL;
 	size_t at = 0;
 
@@ -154,114 +124,6 @@ PAIRED(pieces_are_gathered_by_sendv)
 	assert_works(plx_link_sendv(client.link, iov, 4));
 	expect_message(&server, 1, "low-latency", 11);
 	assert_fails(plx_link_sendv(client.link, many, 65), -EINVAL, "0 to 64");
-}
-
-/* A message that starts with its number. */
-static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, size_t size)
-{
-	memcpy(bytes, &number, sizeof(number));
-	return plx_link_send(link, bytes, size);
-}
-
-PAIRED(a_flood_gets_eagain_and_arrives_in_order)
-{
-	uint8_t bytes[3000] = {0};
-	uint64_t sent = 0, refused = 0;
-
-	server.sequenced = true;
-	while (sent < 20000) {
-		int rc = send_number(client.link, sent, bytes, 8 + sent % 2900);
-		unsigned before;
-
-		if (rc == 0) {
-			sent++;
-			continue;
-		}
-		assert_int_equal(rc, -EAGAIN);
-		refused++;
-		before = client.writable;
-		assert_true(pump_until(&client.writable, before + 1, 2000));
-		pump_ms(0);
-		assert_int_equal(client.writable, before + 1); /* once per -EAGAIN */
-	}
-	assert_true(pump_until(&server.messages, 20000, 5000));
-	assert_int_equal(server.sequence_errors, 0);
-	assert_true(refused > 100);
-}
-
-/* Return: how many of a thousand messages are accepted, while the loop turns. */
-static unsigned send_a_thousand(const void *bytes, size_t length)
-{
-	unsigned taken = 0;
-
-	for (int i = 0; i < 1000; i++) {
-		taken += plx_link_send(client.link, bytes, length) == 0;
-		plx_loop_turn();
-	}
-	return taken;
-}
-
-TEST(a_receiver_that_keeps_its_buffers_stalls_only_its_link)
-{
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-	struct side other = {.name = "other"};
-	uint8_t bytes[1000] = {0};
-	struct side first_server;
-
-	fixture_connect(listener, NULL);
-	server_set_aside(&first_server);
-	server.echo = true;
-	side_connect(&other, plx_listener_address(listener), NULL);
-	assert_true(pump_until(&server.opened, 1, 2000));
-	assert_true(pump_until(&other.opened, 1, 2000));
-
-	first_server.keep = 500;
-	/* The window, and nothing queued beyond it. */
-	assert_int_equal(send_a_thousand(bytes, sizeof(bytes)), 6);
-	assert_int_equal(first_server.kept_count, 6);
-	assert_int_equal(stats_of(client.link).tx_inflight, 0);
-	assert_int_equal(stats_of(first_server.link).rx_kept, 6);
-	assert_in_range(stats_of(first_server.link).rx_posted, 2,
-			6); /* for control: more over iWARP */
-
-	assert_int_equal(plx_link_send(other.link, "x", 1), 0); /* the other link still works */
-	assert_true(pump_until(&other.messages, 1, 2000));
-
-	side_release(&first_server, 3); /* three returned: three more may arrive */
-	assert_in_range(send_a_thousand(bytes, sizeof(bytes)), 0, 3);
-
-	plx_link_abort(client.link); /* the closure is noticed anyway */
-	expect_end(&first_server, PLX_LINK_PEER_DOWN);
-	side_release(&first_server, 500);
-	free(first_server.last);
-	plx_link_abort(other.link);
-	assert_true(pump_until(&other.closed, 1, 2000));
-	free(other.last);
-}
-
-PAIRED(kept_long_messages_are_bounded_too)
-{
-	uint8_t *bytes = pattern(20000, 1);
-	unsigned taken = 0;
-
-	server.keep = 500;
-	for (int i = 0; i < 3; i++)
-		taken += send_a_thousand(bytes, 20000);
-	assert_in_range(server.kept_count, 5, 6);
-	assert_in_range(taken, server.kept_count, 7);
-	side_release(&server, 500);
-	server.keep = 0;
-
-	unsigned before = server.messages;
-	uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
-
-	while (server.messages < before + 20 && plx_now_ns() < limit_ns) {
-		plx_link_send(client.link, bytes, 20000);
-		plx_loop_turn();
-	}
-	assert_true(server.messages >= before + 20);
-	assert_memory_equal(server.last, bytes, 20000);
-	free(bytes);
 }
 
 static unsigned sent_ok, sent_failed, accepted;
@@ -306,6 +168,13 @@ static void expect_closed(void)
 {
 	expect_end(&client, PLX_LINK_CLOSED);
 	expect_end(&server, PLX_LINK_CLOSED);
+}
+
+/* A message that starts with its number. */
+static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, size_t size)
+{
+	memcpy(bytes, &number, sizeof(number));
+	return plx_link_send(link, bytes, size);
 }
 
 TEST(a_close_loses_no_accepted_message)
@@ -461,7 +330,7 @@ TEST(a_message_longer_than_the_peer_accepts_is_refused_locally)
 {
 	struct plx_link_attr small = {.message_max_bytes = 10000};
 	struct plx_listener *listener = fixture_listen(here("0"), &small);
-	uint8_t *bytes = pattern(10001, 0);
+	uint8_t *bytes = fixture_pattern(10001, 0);
 
 	fixture_connect(listener, NULL);
 	assert_int_equal(plx_link_message_max(client.link), 10000);
@@ -504,16 +373,6 @@ TEST(a_message_too_long_to_copy_is_refused_locally)
 	free(head[1].iov_base);
 	assert_int_equal(client.closed + server.closed, 0);
 	free(bytes);
-}
-
-PAIRED(a_buffer_kept_after_its_link_closed_stays_valid)
-{
-	server.keep = 2;
-	expect_arrival("keep me", 7);
-	plx_link_abort(client.link);
-	assert_true(pump_until(&server.closed, 1, 2000));
-	pump_ms(5);
-	assert_memory_equal(server.kept[0]->data, "keep me", 7);
 }
 
 PAIRED(an_empty_first_buffer_adds_nothing_to_the_message)

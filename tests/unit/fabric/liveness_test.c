@@ -385,7 +385,7 @@ static void close_there(void *arg)
 	plx_listener_close(listener);
 }
 
-static void stand_still(void *arg)
+static void sleep_there(void *arg)
 {
 	usleep((DEAD_MS + 5 * PERIOD_MS) * 1000);
 }
@@ -452,7 +452,7 @@ PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, 
 
 	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(silent->closed + server.closed, 0);
-	assert_int_equal(plx_lcore_send(1, stand_still, NULL), 0);
+	assert_int_equal(plx_lcore_send(1, sleep_there, NULL), 0);
 	beat_ms(rogue, DEAD_MS + 4 * PERIOD_MS);
 	assert_int_equal(silent->closed, 0);
 	beat_ms(rogue, 3 * PERIOD_MS);

@@ -138,10 +138,7 @@ TEST(listening_fails_if_the_port_is_taken_at_one_address)
 
 static _Atomic unsigned looked_up;
 
-static void note(struct plx_lookup *lookup, void *arg)
-{
-	looked_up++;
-}
+PLX_COUNTS(note, looked_up, struct plx_lookup *lookup, void *arg)
 
 static void connect_where_it_is(struct plx_lookup *lookup, void *arg)
 {
@@ -305,18 +302,6 @@ TEST(a_thread_that_cannot_be_started_leaves_no_wrong_result)
 	look_up(&lookup, "silent-7:7");
 	answer_all(1);
 	expect_looked_up(MANY + 1);
-}
-
-TEST(a_connect_to_a_name_that_does_not_resolve_fails)
-{
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-	struct plx_lookup lookup;
-
-	start_silent();
-	look_up(&lookup, "no-such-name.invalid:7");
-	assert_true(pump_until(&looked_up, 1, 30000));
-	assert_fails(plx_link_connect("no-such-name.invalid:7", &attr, &client.link), -EHOSTUNREACH,
-		     "the name no-such-name.invalid does not resolve: ");
 }
 
 TEST(plx_fabric_fini_abandons_pending_look_ups)

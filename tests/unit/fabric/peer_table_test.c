@@ -122,11 +122,7 @@ static int join(void **state)
 	return peer_join(&link_to_peer, 1);
 }
 
-static int leave(void **state)
-{
-	peer_leave(&link_to_peer);
-	return 0;
-}
+PLX_FIXTURE(leave, 0, peer_leave(&link_to_peer))
 
 static struct silence ask_at(uint64_t now_ns)
 {

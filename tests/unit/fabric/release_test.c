@@ -130,10 +130,7 @@ TEST(long_buffers_may_be_dropped_right_before_the_end)
 
 static unsigned accepted, arrived;
 
-static void accept_one(struct plx_link *link, void *user)
-{
-	accepted++;
-}
+PLX_COUNTS(accept_one, accepted, struct plx_link *link, void *user)
 
 /* The fixture's sides copy messages, perhaps to memory that was just returned. */
 static void note_message(struct plx_link *link, struct plx_buf *message, void *user)

@@ -23,10 +23,7 @@ static struct plx_link *link_at(unsigned i)
 
 static void on_credit(struct plx_link *link, void *user)
 {
-	uint64_t end_ns = plx_now_ns() + CALLBACK_NS;
-
-	while (plx_now_ns() < end_ns)
-		;
+	stand_still(CALLBACK_NS);
 	link->user = (void *)(uintptr_t)++served; /* in this order */
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets, as drivers define them. Memory registration is tested with a driver that requires it, over
- * the same TCP provider; arming through the descriptors that a sleeping lcore waits on. */
+ * the same TCP provider; how sets sleep is in sleep_test.c. */
 #include "fabric_link.h"
 #include "fixture.h"
 
-#include <poll.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -105,41 +103,6 @@ REGISTERING(every_nth_small_message_requests_a_completion)
 	assert_int_equal(asked, 2); /* of 9 frames with the HELLO, the 4th and the 8th */
 }
 
-static bool is_readable(const struct plx_set *set)
-{
-	struct pollfd fds[2] = {{set->cq_watch.fd, POLLIN, 0}, {set->eq_watch.fd, POLLIN, 0}};
-
-	return poll(fds, PLX_ARRAY_LEN(fds), 0) > 0;
-}
-
-static bool is_armed(const struct plx_fabric_fids *fids)
-{
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
-	return fi_trywait(fids->fabric, both, 2) == 0;
-}
-
-/* The client's provider cannot progress unless polled, but the kernel takes what it sends, and the
- * server's end of the connection is in the same set. Pollux's own providers have no descriptors:
- * tests/unit/prov/shared_set_test.c. */
-PLX_TEST(an_armed_set_sleeps_until_data_arrives)
-{
-	fixture_start(is_provider_given() ? NULL : "foreign", false);
-	fixture_pair(NULL);
-	for (unsigned round = 1; round <= 50; round++) {
-		struct plx_set *set = client.link->set;
-
-		/* An lcore would sleep. libfabric 2.1's tcp may wake it once for nothing. */
-		expect_soon(is_armed(&set->fids) && !is_readable(set));
-		assert_works(plx_link_send(client.link, "wake", 4));
-		for (int k = 0; k < 1000 && !is_readable(set); k++)
-			sched_yield();
-		assert_true(is_readable(set));
-		assert_true(pump_until(&server.messages, round, 1000));
-	}
-	fixture_stop();
-}
-
 static int getinfo_of_short_messages(uint32_t version, const char *node, const char *service,
 				     uint64_t flags, const struct fi_info *hints,
 				     struct fi_info **info_out)
@@ -156,15 +119,14 @@ TEST(no_frame_is_longer_than_the_provider_accepts)
 {
 	static struct plx_fabric_driver brief;
 	static const struct plx_fabric_driver *table[] = {&brief, NULL};
-	uint8_t pattern[3000];
+	uint8_t *bytes = fixture_pattern(3000, 0);
 
 	brief = plx_driver_tcp;
 	brief.getinfo = getinfo_of_short_messages;
 	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
 	fixture_pair(NULL);
-	for (size_t i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (uint8_t)(i * 31 + (i >> 8));
-	expect_arrival(pattern, sizeof(pattern));
+	expect_arrival(bytes, 3000);
+	free(bytes);
 	assert_int_equal(stats_of(client.link).frames_sent, 4); /* 1 000 bytes each */
 }
 

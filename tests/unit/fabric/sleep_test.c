@@ -56,6 +56,7 @@ static void end(void)
 	fixture_stop();
 }
 
+/* And what the last link left in a queue does not wake its lcore again and again. */
 PLX_TEST(each_provider_wakes_a_sleeping_lcore)
 {
 	static const char *const providers[] = {"tcp", "foreign", "shm"};
@@ -75,28 +76,13 @@ PLX_TEST(each_provider_wakes_a_sleeping_lcore)
 		assert_int_equal(stats.naps, 0);
 		assert_int_equal(stats.rescues, 0);
 		assert_in_range(stats.spurious, 0, 500); /* it does not spin */
-		end();
-	}
-}
 
-/* What the last link left in a queue must not wake its lcore again and again. */
-PLX_TEST(an_lcore_whose_links_have_ended_sleeps_on)
-{
-	static const char *const providers[] = {"tcp", "foreign", "shm"};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
-		uint64_t sleeps;
-
-		print_message("over %s\n", providers[i]);
-		fixture_start(providers[i], true);
-		begin(UINT64_MAX);
-		expect_echo("", 1);
 		plx_link_abort(client.link);
 		worker_call(close_there, NULL);
 		pump_ms(50);
-		sleeps = idle_stats().sleeps;
+		stats = idle_stats();
 		pump_ms(200);
-		assert_in_range(idle_stats().sleeps - sleeps, 0, 20);
+		assert_in_range(idle_stats().sleeps - stats.sleeps, 0, 20);
 		worker_stop();
 		fixture_stop();
 	}
@@ -115,9 +101,7 @@ static void expect_sleep(void)
 	assert_in_range(count, 0, 5);
 }
 
-/* A raw connection that cannot be accepted, because it needs a descriptor and there is none. */
-static void descriptors_that_run_out_are_named(int family, int type, const struct sockaddr *to,
-					       socklen_t len)
+static void run_out_of_descriptors(int family, int type, const struct sockaddr *to, socklen_t len)
 {
 	struct rlimit before, none;
 	int fd = socket(family, type, 0), lowest = dup(fd);
@@ -130,46 +114,38 @@ static void descriptors_that_run_out_are_named(int family, int type, const struc
 	assert_int_equal(connect(fd, to, len), 0);
 	pump_ms(200);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	/* One log line per second. */
-	assert_int_not_equal(log_count("`ulimit -n` raises the limit"), 0);
 	close(fd);
-	pump_ms(1500);
-	expect_echo("", 1);
-	expect_sleep();
-	end();
 }
 
-/* With a listener's address. */
-static struct sockaddr_in start_with_address(const char *provider)
+/* A raw connection cannot be accepted, because it needs a descriptor and there is none. */
+PLX_TEST(running_out_of_descriptors_is_logged)
 {
-	fixture_start(provider, true);
-	log_capture();
-	begin(CAP_NS);
-	return (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)plx_listener_port(listener)),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-}
+	static const char *const providers[] = {"shm", "tcp"};
 
-PLX_TEST(running_out_of_descriptors_over_tcp_is_logged)
-{
-	struct sockaddr_in to;
+	for (unsigned tcp = 0; tcp < (is_provider_given() ? 1 : 2); tcp++) {
+		struct sockaddr_in in = {.sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		struct plx_unix_name names[3];
 
-	skip_if_provider_given();
-	to = start_with_address("tcp");
-	descriptors_that_run_out_are_named(AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
-					   sizeof(to));
-}
-
-PLX_TEST(running_out_of_descriptors_over_shm_is_logged)
-{
-	struct sockaddr_in of = start_with_address("shm");
-	struct plx_unix_name names[3];
-
-	shm_address_names((struct sockaddr *)&of, names);
-	descriptors_that_run_out_are_named(AF_UNIX, SOCK_SEQPACKET,
-					   (struct sockaddr *)&names[0].address, names[0].length);
+		fixture_start(providers[tcp], true);
+		log_capture();
+		begin(CAP_NS);
+		in.sin_port = htons((uint16_t)plx_listener_port(listener));
+		shm_address_names((struct sockaddr *)&in, names);
+		if (tcp)
+			run_out_of_descriptors(AF_INET, SOCK_STREAM, (struct sockaddr *)&in,
+					       sizeof(in));
+		else
+			run_out_of_descriptors(AF_UNIX, SOCK_SEQPACKET,
+					       (struct sockaddr *)&names[0].address,
+					       names[0].length);
+		/* One log line per second. */
+		assert_int_not_equal(log_count("`ulimit -n` raises the limit"), 0);
+		pump_ms(1500);
+		expect_echo("", 1);
+		expect_sleep();
+		end();
+	}
 }
 
 #define DIRECT_LINKS 200

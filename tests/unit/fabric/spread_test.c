@@ -97,11 +97,7 @@ static void expect_all_on(uint32_t id, enum plx_spread spread, uint64_t mask)
 		assert_int_equal(opened_on[i], id);
 }
 
-static int start(void **state)
-{
-	fixture_start(NULL, true);
-	return 0;
-}
+PLX_FIXTURE(start, 0, fixture_start(NULL, true))
 
 #define ALONE(test)       PLX_TEST_WITH(test, start, fixture_down)
 #define WITH_WORKER(test) PLX_TEST_WITH(test, fixture_up_with_worker, fixture_down_with_worker)

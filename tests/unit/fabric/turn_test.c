@@ -32,10 +32,18 @@ static int start_with_one(void **state)
 	return 0;
 }
 
+static int start_pair(void **state)
+{
+	start(&(struct plx_fabric_conf){0});
+	fixture_pair(NULL);
+	return 0;
+}
+
 PLX_FIXTURE(stop, 0, (plx_poller_remove(turn_counter), fixture_stop()))
 
 #define TEST(name)      PLX_TEST_WITH(name, start_with_one, stop)
 #define TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
+#define PAIRED(name)    PLX_TEST_WITH(name, start_pair, stop)
 
 /* Unlike expect_soon, it stops after the turn in which the condition holds. */
 #define turn_until(condition)                                       \
@@ -247,26 +255,21 @@ TEST_BARE(no_receiver_pays_for_links_alone)
 static int take_slowly(struct turn_rest *rest)
 {
 	struct receiver *receiver = (struct receiver *)rest;
-	uint64_t end_ns;
 
 	receiver->calls++;
 	do {
 		receiver->done++;
-		end_ns = plx_now_ns() + 200 * PLX_NS_PER_US;
-		while (plx_now_ns() < end_ns)
-			;
+		stand_still(200 * PLX_NS_PER_US);
 	} while (turn_goes_on(turn_of(client.link)));
 	return 1;
 }
 
 /* A turn is as long as one of its callbacks, also if those of others are short. */
-TEST_BARE(slow_messages_come_one_a_turn)
+PAIRED(slow_messages_come_one_a_turn)
 {
 	struct receiver slow, fast;
 	unsigned calls, done;
 
-	start(&(struct plx_fabric_conf){0});
-	fixture_pair(NULL);
 	begin_to_wait(&fast, 100000000);
 	begin_to_wait(&slow, 1);
 	slow.rest.go_on = take_slowly;
@@ -282,11 +285,8 @@ TEST_BARE(slow_messages_come_one_a_turn)
 
 static int take_a_millisecond(struct turn_rest *rest)
 {
-	uint64_t end_ns = plx_now_ns() + PLX_NS_PER_MS;
-
 	do {
-		while (plx_now_ns() < end_ns)
-			;
+		stand_still(PLX_NS_PER_MS);
 	} while (turn_goes_on(turn_of(server.link)));
 	return 1;
 }
@@ -326,10 +326,8 @@ static void expect_to_hear_at_once(void)
 	end_to_be_busy();
 }
 
-TEST_BARE(a_busy_lcore_hears_quiet_links_at_once)
+PAIRED(a_busy_lcore_hears_quiet_links_at_once)
 {
-	start(&(struct plx_fabric_conf){0});
-	fixture_pair(NULL);
 	pump_ms(20); /* nothing is polled often now */
 	expect_to_hear_at_once();
 }
@@ -430,12 +428,10 @@ TEST_BARE(a_closed_link_waits_for_its_rest_however_long_that_takes)
 	}
 }
 
-TEST_BARE(a_broken_link_waits_for_its_rest)
+PAIRED(a_broken_link_waits_for_its_rest)
 {
 	struct turn_rest rest = {.go_on = take_nothing};
 
-	start(&(struct plx_fabric_conf){0});
-	fixture_pair(NULL);
 	turn_wait(&rest, server.link, true);
 	plx_link_abort(client.link);
 	expect_end(&client, PLX_LINK_ABORTED);
@@ -446,12 +442,10 @@ TEST_BARE(a_broken_link_waits_for_its_rest)
 }
 
 /* Its link is freed: fixture_stop finds no buffers of it. */
-TEST_BARE(a_rest_does_not_outlive_the_fabric)
+PAIRED(a_rest_does_not_outlive_the_fabric)
 {
 	struct turn_rest rest = {.go_on = take_nothing};
 
-	start(&(struct plx_fabric_conf){0});
-	fixture_pair(NULL);
 	turn_wait(&rest, server.link, true);
 	plx_fabric_fini();
 	assert_int_equal(server.closed, 1);

@@ -59,10 +59,8 @@ TEST(requests_are_granted_in_full_up_to_half_of_the_memory)
 TEST(long_messages_pass_through_the_smallest_window)
 {
 	struct plx_listener *listener = start(PLX_RECEIVE_BYTES_MIN, &large);
-	uint8_t *message = malloc(300000);
+	uint8_t *message = fixture_pattern(300000, 0);
 
-	for (size_t i = 0; i < 300000; i++)
-		message[i] = (uint8_t)(i * 7 + i / 251);
 	open_one(listener, &large, 0); /* takes everything, because nothing was taken yet */
 	fixture_connect(listener, &large);
 	assert_int_equal(client.link->rx_buf_bytes, 1024);

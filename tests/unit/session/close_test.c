@@ -242,14 +242,8 @@ TEST(plx_fabric_drain_closes_the_link_of_a_session_that_reconnects_after_it)
 	expect_opened(2);
 }
 
-static int fini_down(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 /* plx_fabric_fini, in fixture_down */
-#define TEST_FINI(name) PLX_TEST_WITH(name, program_up, fini_down)
+#define TEST_FINI(name) PLX_TEST_WITH(name, program_up, fixture_down)
 
 static void stop_with_session(void)
 {
@@ -302,10 +296,7 @@ TEST_FINI(a_session_closed_in_plx_fabric_fini_ends_there)
 static _Atomic unsigned visits, visits_ended;
 static int visit_rc;
 
-static void count_end(struct plx_session *session, void *user)
-{
-	visits_ended++;
-}
+PLX_COUNTS(count_end, visits_ended, struct plx_session *session, void *user)
 
 static bool has_link(void *session)
 {

@@ -247,10 +247,8 @@ TEST(a_failure_is_logged_again_after_a_successful_attempt)
 	}
 }
 
-static void on_other(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	(*(_Atomic unsigned *)user)++;
-}
+PLX_COUNTS(on_other, (*(_Atomic unsigned *)user), struct plx_link *link, struct plx_buf *message,
+	   void *user)
 
 TEST(a_link_may_have_another_user_until_it_ends)
 {
@@ -292,21 +290,12 @@ static struct member crowd_sum(void)
 	return sum;
 }
 
-static void member_opened(struct plx_link *link, void *user)
-{
-	((struct member *)user)->opened++;
-}
+PLX_COUNTS(member_opened, ((struct member *)user)->opened, struct plx_link *link, void *user)
 
-static void member_refused(struct plx_session *session, enum plx_link_reason reason,
-			   const char *text, void *user)
-{
-	((struct member *)user)->refused++;
-}
+PLX_COUNTS(member_refused, ((struct member *)user)->refused, struct plx_session *session,
+	   enum plx_link_reason reason, const char *text, void *user)
 
-static void member_ended(struct plx_session *session, void *user)
-{
-	((struct member *)user)->ended++;
-}
+PLX_COUNTS(member_ended, ((struct member *)user)->ended, struct plx_session *session, void *user)
 
 /* All are refused at the address where nobody listens now. Return: the one that retries for all,
  * after some attempts. */
