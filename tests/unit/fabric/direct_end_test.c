@@ -28,13 +28,13 @@ DIRECT_TEST(every_operation_completes_once_when_its_link_is_aborted)
 	bool shares = client.link->driver->name_writes;
 	unsigned sets = open_sets() - (shares ? 0 : 2), in_the_middle = 0;
 
-	for (unsigned round = 0; round < rounds(60); round++) {
+	for (unsigned round = 0; round < rounds(30); round++) {
 		struct field field = field_make(server.link, LARGE, READ_WRITE);
 		struct tally puts = {0}, gets = {0};
 		unsigned put_count = start_puts(&field, round % 4, &puts);
 		unsigned get_count = start_gets(&field, 1 + round % 8, &gets);
 
-		for (unsigned i = 0; i < round * 2; i++)
+		for (unsigned i = 0; i < round * 4; i++)
 			plx_loop_turn();
 		in_the_middle += puts.ok + gets.ok < put_count + get_count;
 		plx_link_abort(round % 2 && server.link ? server.link : client.link);
@@ -64,7 +64,7 @@ static void use_the_link(struct plx_link *link, struct plx_buf *buf, int status,
 
 DIRECT_TEST(the_callback_of_a_failed_get_sees_a_closed_link)
 {
-	for (unsigned round = 0; round < rounds(20); round++) {
+	for (unsigned round = 0; round < rounds(12); round++) {
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
 		struct plx_buf *into = empty_buf(LARGE, true);
 
@@ -81,7 +81,7 @@ DIRECT_TEST(the_callback_of_a_failed_get_sees_a_closed_link)
 
 DIRECT_TEST(a_close_waits_for_puts_and_gets)
 {
-	for (unsigned round = 0; round < rounds(24); round++) {
+	for (unsigned round = 0; round < rounds(12); round++) {
 		struct field field = field_make(server.link, LARGE, READ_WRITE);
 		struct tally puts = {0}, gets = {0};
 		unsigned put_count = start_puts(&field, round % 3, &puts);
@@ -203,7 +203,7 @@ static unsigned start_checked_get(struct field *field, struct tally *gets)
  */
 static void released_memory_is_left_alone(bool read)
 {
-	for (unsigned round = 0; round < rounds(80); round++) {
+	for (unsigned round = 0; round < rounds(40); round++) {
 		struct field field = field_make(server.link, LARGE,
 						read ? PLX_REMOTE_READ : PLX_REMOTE_WRITE);
 		struct tally tally = {0};
@@ -211,7 +211,7 @@ static void released_memory_is_left_alone(bool read)
 				      : start_puts(&field, 1 + round % 3, &tally);
 
 		released = released_late = 0;
-		for (unsigned i = 0; i < round; i++)
+		for (unsigned i = 0; i < round * 2; i++)
 			plx_loop_turn();
 		if (server.link)
 			plx_region_revoke(field.region, on_released, &field);

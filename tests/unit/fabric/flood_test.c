@@ -66,7 +66,7 @@ static int send_mixed(unsigned number, uint32_t size)
 PAIRED(a_flood_of_mixed_sizes_gets_eagain_and_arrives_whole_and_in_order)
 {
 	uint8_t *bytes = fixture_pattern(MIXED_MAX + 251, 0);
-	unsigned sent = 0, refused = 0, count = is_provider_given() ? 20000 : 50000;
+	unsigned sent = 0, refused = 0, count = is_provider_given() ? 20000 : 30000;
 	uint64_t random = 1;
 	uint32_t size = next_size(&random);
 

@@ -13,8 +13,7 @@ static struct side honest_server;
 /* An honest link stays open throughout. */
 static int start(void **state)
 {
-	struct plx_link_attr attr = {.hello_timeout_ns = 200 * PLX_NS_PER_MS,
-				     .close_timeout_ns = 500 * PLX_NS_PER_MS};
+	struct plx_link_attr attr = {.close_timeout_ns = 500 * PLX_NS_PER_MS};
 
 	fixture_start(NULL, false);
 	listener = fixture_listen(here("0"), &attr);
@@ -67,8 +66,15 @@ static void say(uint8_t type, uint32_t length)
 #define OPEN(test)        PLX_TEST_WITH(test, start_open, stop)
 #define WITH_HONEST(test) PLX_TEST_WITH(test, start, stop)
 
+static void listen_impatiently(void)
+{
+	listener = fixture_listen(here("0"),
+				  &(struct plx_link_attr){.hello_timeout_ns = 200 * PLX_NS_PER_MS});
+}
+
 WITH_HONEST(a_peer_that_sends_no_hello_times_out)
 {
+	listen_impatiently();
 	rogue = rogue_connect(plx_listener_address(listener));
 	expect_failure("did not say HELLO within 200 ms");
 }
@@ -139,6 +145,7 @@ WITH_HONEST(a_request_that_is_a_refusal_waits_in_vain)
 	struct frame_hello hello = rogue_good_hello();
 	uint8_t data[HELLO_BYTES_MAX];
 
+	listen_impatiently();
 	memcpy(hello.refused, "\3bah", 4);
 	rogue = rogue_connect_with(plx_listener_address(listener), data,
 				   hello_write(data, &hello, 0, HELLO_REFUSED + 1));

@@ -94,8 +94,9 @@ PLX_TEST_WITH(a_session_takes_at_most_5_s_to_close, program_up_with_worker, prog
 	program.settles_later = true;
 	began_ns = plx_now_ns();
 	close_it();
-	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
-	plx_session_settled(program.session);
+	pump_ms(20);
+	if (program.session) /* the host may be very busy */
+		plx_session_settled(program.session);
 	assert_true(pump_until(&program.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(program.reason, PLX_LINK_TIMEOUT);

@@ -223,8 +223,9 @@ ACCEPTOR(an_accepted_link_takes_at_most_5_s_to_close)
 	owner.settles_later = true;
 	began_ns = plx_now_ns();
 	session_link_close(accepted);
-	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
-	session_link_settled(accepted);
+	pump_ms(20);
+	if (accepted) /* the host may be very busy */
+		session_link_settled(accepted);
 	assert_true(pump_until(&owner.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(log_count(" (slow, pid 7) did not take all within 5 s"), 1);
