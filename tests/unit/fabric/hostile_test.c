@@ -182,7 +182,7 @@ static void an_empty_first_frame(void)
 	rogue_send(rogue, "", 0);
 }
 
-/* Valid but for the credit. */
+/* Valid, except for the credit. */
 static void too_much_credit(void)
 {
 	struct frame_header header = {FRAME_HELLO, 0, 0, 1 << 20};
