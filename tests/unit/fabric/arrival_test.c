@@ -128,7 +128,7 @@ PLX_TEST_WITH(bytes_to_one_lcore_count_for_the_others, start_two, stop)
 	begin_frame(other);
 	drip_ms(other, 3 * DEAD_MS);
 	assert_int_equal(first.closed + server.closed, 0);
-	assert_int_equal(first.suspect, 0);
+	assert_int_equal(first.suspect, first.heard); /* a busy host is late */
 	expect_end(&first, PLX_LINK_SILENT);
 	expect_end(&server, PLX_LINK_SILENT);
 	worker_call(close_there, NULL);
