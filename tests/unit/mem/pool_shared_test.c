@@ -147,29 +147,6 @@ TEST(the_least_recently_used_half_is_returned)
 	plx_pool_destroy(pool);
 }
 
-TEST(an_lcore_cannot_get_objects_in_another_cache)
-{
-	struct plx_pool *pool = make_shared(8, 8);
-	void *objects[4];
-
-	put_as(1, pool, get_as(1, pool));
-	get_each_as(2, pool, objects, 4);
-	assert_null(get_as(2, pool));
-	assert_null(get_as(PLX_LCORE_NONE, pool));
-	assert_int_equal(stats_of(pool).empty, 2);
-	assert_int_equal(stats_of(pool).available, 4);
-	assert_int_equal(stats_of(pool).in_caches, 4);
-	assert_int_equal(stats_of(pool).low_water, 4);
-	/* An object that is put becomes available to all only if the cache has no room for it. */
-	put_as(2, pool, objects[0]);
-	assert_null(get_as(PLX_LCORE_NONE, pool));
-	put_as_stranger(pool, objects[1]);
-	assert_ptr_equal(get_as(PLX_LCORE_NONE, pool), objects[1]);
-	put_each_as(1, pool, objects + 1, 3);
-	assert_int_equal(stats_of(pool).in_caches, 8);
-	plx_pool_destroy(pool);
-}
-
 static void *use_as_seven(void *arg)
 {
 	plx_lcore_id_tls = 7;
@@ -186,32 +163,6 @@ TEST(a_thread_that_takes_over_an_id_takes_over_its_cache)
 		run_in_thread(use_as_seven, pool);
 		assert_int_equal(stats_of(pool).refills, 1);
 	}
-	assert_int_equal(stats_of(pool).in_caches, 4);
-	plx_pool_destroy(pool);
-}
-
-/* Lcores were set up again, without ids 1 and 2. */
-TEST(the_cache_of_an_unused_id_keeps_its_objects)
-{
-	struct plx_pool *pool = make_shared(16, 4);
-	void *objects[16];
-
-	for (uint32_t id = 1; id <= 2; id++) {
-		get_each_as(id, pool, objects, 4);
-		put_each_as(id, pool, objects, 4);
-	}
-	assert_int_equal(stats_of(pool).in_caches, 8);
-	for (int i = 0; i < 8; i++)
-		assert_non_null(objects[i] = get_as(i % 2 ? 3 : PLX_LCORE_NONE, pool));
-	assert_null(get_as(3, pool));
-	assert_int_equal(stats_of(pool).in_caches, 8);
-	assert_int_equal(stats_of(pool).available, 8);
-	/* An lcore with that id has them in its cache again. */
-	get_each_as(2, pool, objects + 8, 4);
-	assert_int_equal(stats_of(pool).available, 4);
-	put_each_as(PLX_LCORE_NONE, pool, objects, 12);
-	assert_int_equal(stats_of(pool).available, 16);
-	/* Those of the other id are neither missing nor in use. */
 	assert_int_equal(stats_of(pool).in_caches, 4);
 	plx_pool_destroy(pool);
 }
@@ -240,40 +191,6 @@ TEST(a_pool_without_memory_for_a_cache_works)
 		log_count("pool test: lcore 3 works without a cache, slower: as the test wants"),
 		1);
 	assert_int_equal(stats_of(pool).empty, 10);
-	plx_pool_destroy(pool);
-}
-
-TEST(a_bulk_is_taken_whole_or_not_at_all)
-{
-	struct plx_pool *pool = make_shared(32, 8);
-	void *objects[33];
-
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 0), 0);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 33), 0);
-	assert_int_equal(stats_of(pool).empty, 1);
-	assert_int_equal(stats_of(pool).available, 32);
-	/* From the cache; then from the ring plus the cache; then the rest, through the cache. */
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 3), 3);
-	assert_int_equal(stats_of(pool).in_caches, 1);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 3, 21), 21);
-	assert_int_equal(stats_of(pool).in_caches, 0);
-	assert_int_equal(stats_of(pool).refills, 1);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 24, 9), 0);
-	assert_int_equal(stats_of(pool).available, 8);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 24, 4), 4);
-	assert_int_equal(plx_pool_get_bulk(pool, objects + 28, 4), 4);
-	assert_int_equal(plx_pool_get_bulk(pool, objects, 1), 0);
-	assert_int_equal(stats_of(pool).low_water, 0);
-	assert_all_differ(objects, 32);
-	/* Into the cache; into the cache after a spill; directly to the ring. */
-	plx_pool_put_bulk(pool, objects, 6);
-	assert_int_equal(stats_of(pool).in_caches, 6);
-	plx_pool_put_bulk(pool, objects + 6, 4);
-	assert_int_equal(stats_of(pool).in_caches, 6);
-	assert_int_equal(stats_of(pool).spills, 1);
-	plx_pool_put_bulk(pool, objects + 10, 22);
-	assert_int_equal(stats_of(pool).in_caches, 6);
-	assert_int_equal(stats_of(pool).available, 32);
 	plx_pool_destroy(pool);
 }
 
