@@ -15,7 +15,7 @@ archive below -fsanitize=thread '-DPLX_VERSION=""' $includes -Ilib/lcore{,/loop,
 	lib/base/*.c lib/ring/*.c lib/topo/*.c lib/mem/*.c lib/lcore/{,*/}*.c
 
 with="-fsanitize=thread $includes -Itests/unit/lcore @@ %below -lnuma -lhwloc"
-program unit/lcore/lane_test.c 10 "$with"
+program unit/lcore/lane_test.c 30 "$with"
 program stress/messages_test.c 120 "-DLANE_COLD_LOOKS=3 @/lane.c $with" '1500 4'
 program unit/lcore/message_test.c 20 "$with"
 program unit/lcore/sleep_test.c 60 "$with"
