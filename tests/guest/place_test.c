@@ -38,10 +38,8 @@ static int teardown(void **state)
 static void on_each(plx_lcore_fn fn, void *arg)
 {
 	fn(arg);
-	PLX_LCORE_FOREACH_WORKER (id) {
-		assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
-		assert_int_equal(plx_lcore_join(id, PLX_NEVER, NULL), 0);
-	}
+	PLX_LCORE_FOREACH_WORKER (id)
+		run_on(id, fn, arg);
 }
 
 static struct loop *loop_of(uint32_t id)
@@ -245,13 +243,6 @@ static void *fill_from_outside(void *arg)
 	return NULL;
 }
 
-static int take_messages(void *arg)
-{
-	while (plx_loop_turn() > 0)
-		;
-	return 0;
-}
-
 /* The first sender creates a lane, on the receiver's node. */
 TEST(lanes_lie_with_their_receivers)
 {
@@ -266,17 +257,14 @@ TEST(lanes_lie_with_their_receivers)
 		}
 		assert_lies_on("the loop", loop_of(to), sizeof(struct loop), plx_lcore_node(to));
 	}
-	on_each(take_messages, NULL);
+	on_each(turns_until_idle, NULL);
 }
 
 /* The thread runs on the main lcore's CPU, and sends to the worker first. */
 TEST(the_lane_of_other_threads_lies_with_its_receiver)
 {
-	pthread_t thread;
-
 	up(0);
-	assert_int_equal(pthread_create(&thread, NULL, fill_from_outside, NULL), 0);
-	pthread_join(thread, NULL);
+	run_in_thread(fill_from_outside, NULL);
 	PLX_LCORE_FOREACH (id) {
 		struct plx_ring *ring = loop_of(id)->others;
 		int node = plx_lcore_node(id);
@@ -286,7 +274,7 @@ TEST(the_lane_of_other_threads_lies_with_its_receiver)
 		assert_populated_on("its slots", ring->slots,
 				    PLX_LANE_SLOTS_DEFAULT * 8 * ring->words, node);
 	}
-	on_each(take_messages, NULL);
+	on_each(turns_until_idle, NULL);
 }
 
 static int write_var(void *arg)
@@ -305,6 +293,48 @@ TEST(variables_lie_with_the_lcore_that_writes_them)
 	PLX_LCORE_FOREACH (id)
 		assert_populated_on("the variable", plx_lcore_var_of(var, id), VAR_BYTES,
 				    plx_lcore_node(id));
+}
+
+#define BARE 20 /* lcores.h: in the guest on CPU 2 */
+
+static unsigned answers;
+
+static void answered(void *arg)
+{
+	answers++;
+}
+
+static int use_it_all(void *arg)
+{
+	void *memory = plx_mem_alloc(DEEP_BYTES, 0, plx_lcore_node(plx_lcore_id()), NULL);
+	void *object = plx_pool_get(arg);
+
+	if (!memory || !object)
+		return 1;
+	plx_mem_free(memory);
+	plx_pool_put(arg, object);
+	return plx_lcore_send(0, answered, NULL);
+}
+
+TEST(an_lcore_runs_on_a_node_without_memory)
+{
+	struct plx_pool_attr attr = {.name = "shared",
+				     .object_bytes = OBJECT_BYTES,
+				     .object_count = OBJECTS,
+				     .node = guest_bare_node(),
+				     .owner = PLX_LCORE_NONE};
+	struct plx_pool *pool;
+
+	if (guest_bare_node() < 0)
+		skip();
+	lcores_up(3);
+	assert_int_equal(plx_lcore_node(BARE), guest_bare_node());
+	assert_int_equal(plx_pool_create(&attr, &pool), 0);
+	assert_int_equal(run_on(BARE, use_it_all, pool), 0);
+	turns_until_idle(NULL);
+	assert_int_equal(answers, 1);
+	assert_true(mem_stats().node_fallbacks > 0);
+	plx_pool_destroy(pool);
 }
 
 int main(void)

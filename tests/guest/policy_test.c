@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --numa strict, prefer and any when a node is full. */
+/* --numa strict, prefer and any when a node is full, or has no memory at all. */
 #include "pages.h"
 
 #include <sched.h>
@@ -68,18 +68,15 @@ static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_num
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
-TEST(huge_pages_lie_on_their_node)
+TEST(pages_lie_on_their_node)
 {
-	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_PREFER);
-	plx_mem_fini();
-	zones_lie_where_they_were_asked_for(PLX_HUGE_2M, PLX_NUMA_STRICT);
-}
+	static const enum plx_huge kinds[] = {PLX_HUGE_2M, PLX_HUGE_NONE};
+	static const enum plx_numa policies[] = {PLX_NUMA_PREFER, PLX_NUMA_STRICT};
 
-TEST(ordinary_pages_lie_on_their_node)
-{
-	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_PREFER);
-	plx_mem_fini();
-	zones_lie_where_they_were_asked_for(PLX_HUGE_NONE, PLX_NUMA_STRICT);
+	for (unsigned i = 0; i < 4; i++) {
+		zones_lie_where_they_were_asked_for(kinds[i / 2], policies[i % 2]);
+		plx_mem_fini();
+	}
 }
 
 TEST(memory_taken_at_init_lies_on_its_node)
@@ -222,6 +219,29 @@ TEST(any_is_content_with_a_full_node)
 	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
 	assert_populated_on("any", zone->base, zone->size_bytes, 1);
 	assert_int_equal(mem_stats().node_fallbacks, 0);
+}
+
+/* A node with a CPU and no memory ------------------------------------------------------------ */
+
+/* For each kind of pages and policy. */
+TEST(memory_for_a_bare_node_is_elsewhere_unless_strict)
+{
+	static const enum plx_huge kinds[] = {PLX_HUGE_2M, PLX_HUGE_NONE};
+	static const enum plx_numa policies[] = {PLX_NUMA_PREFER, PLX_NUMA_ANY};
+	const struct plx_zone *zone;
+
+	for (unsigned i = 0; i < 4; i++) {
+		use(kinds[i / 2], policies[i % 2]);
+		take(HUGE_BYTES / 2, guest_bare_node(), &zone);
+		assert_in_range(page_node(zone->base), 0, guest_nodes() - 1);
+		assert_int_equal(zone->node, PLX_NODE_ANY);
+		assert_int_equal(zone->backing == PLX_BACKING_HUGETLB, kinds[i / 2] == PLX_HUGE_2M);
+		assert_int_equal(mem_stats().node_fallbacks, policies[i % 2] == PLX_NUMA_PREFER);
+		plx_mem_fini();
+	}
+	use(PLX_HUGE_2M, PLX_NUMA_STRICT);
+	assert_null(plx_mem_alloc(HUGE_BYTES / 2, 0, guest_bare_node(), NULL));
+	assert_error_has("NUMA node 2 has no memory for this process (allowed: 0, 1)");
 }
 
 int main(void)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx_test.h: programs end at a failed check and at their time limit, whatever their threads do. */
 #include "in_child.h"
-#include "plx_test.h"
-
-#include <stdio.h>
+#include "mem/child.h"
 
 static void *spin(void *arg)
 {
@@ -67,37 +65,29 @@ static void reach_the_limit(void)
 }
 
 static void (*body)(void);
-static FILE *output;
 
-static void run_with_output(void)
+static int run_body(void)
 {
-	check(dup2(fileno(output), STDERR_FILENO) >= 0);
 	body();
+	return 0;
 }
 
-/* Return: its wait status. */
-static int run_in_child(void (*child)(void), char text[4096])
+/* Return: its wait status, and its text. */
+static struct child_end run_child(void (*fn)(void))
 {
-	int status;
+	struct child_end end;
 
-	body = child;
-	output = tmpfile();
-	assert_non_null(output);
-	status = in_child(run_with_output);
-	rewind(output);
-	text[fread(text, 1, 4095, output)] = '\0';
-	fclose(output);
-	return status;
+	body = fn;
+	child_run(run_body, &end);
+	return end;
 }
 
 PLX_TEST(a_program_that_hangs_ends_at_its_limit_and_says_where)
 {
-	char text[4096];
-	int status = run_in_child(reach_the_limit, text);
+	struct child_end end = run_child(reach_the_limit);
 
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
-	assert_non_null(strstr(text, "the test program's time limit is over; it is here:"));
-	assert_non_null(strstr(text, "harness"));
+	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGALRM);
+	assert_child_said(&end, "the test program's time limit is over; it is here:", "harness");
 }
 
 /* tests/sanitizers/mutex.h --------------------------------------------------------------------- */
@@ -138,13 +128,13 @@ static void destroy_it(void)
 PLX_TEST(sanitizers_report_a_mutex_in_freed_memory)
 {
 	void (*const uses[])(void) = {lock_it, try_to_lock_it, unlock_it, destroy_it};
-	char text[4096];
 
 	if (!PLX_TEST_SANITIZED)
 		skip();
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(uses); i++) {
-		run_in_child(uses[i], text);
-		assert_non_null(strstr(text, "heap-use-after-free"));
+		struct child_end end = run_child(uses[i]);
+
+		assert_child_said(&end, "heap-use-after-free");
 	}
 }
 

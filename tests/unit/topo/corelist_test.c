@@ -134,9 +134,7 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{" \t", "-l \" ?\": column 1: the list is empty"},
 		{",", "-l ,: column 1: found ',' where a number or '(' is expected"},
 		{"0,", "-l 0,: column 3: found the end where a number or '(' is expected"},
-		{"0-1,,2", "-l 0-1,,2: column 5: found ',' where a number or '(' is expected"},
 		{"1-", "-l 1-: column 3: found the end where the number that ends the range"},
-		{"1-,2", "-l 1-,2: column 3: found ',' where the number that ends the range"},
 		{"-1", "-l -1: column 1: found '-' where a number"},
 		{"0--1", "-l 0--1: column 3: found '-' where the number"},
 		{"0-3-4", "column 4: found '-' where ',', '@' or the end is expected"},
@@ -144,7 +142,6 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"0x3", "column 2: found 'x' where ',', '-', '@' or the end is expected"},
 		{"0 1", "-l \"0 1\": column 3: found '1' where ',', '-', '@' or the end"},
 		{"x", "column 1: found 'x' where a number or '(' is expected"},
-		{"1.5", "column 2: found '.'"},
 		{"+1", "column 1: found '+'"},
 		{"\xc3\xa9", "column 1: found byte 0xc3 where"},
 		{"0\x01", "-l 0?: column 2: found byte 0x01 where"},
@@ -161,7 +158,6 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"0@(1,(2))", "column 6: found '(' where a number is expected; groups do not nest"},
 		{"[4-7]@0", "-l [4-7]@0: column 1: found '[' where a number or '(' is expected; "
 			    "groups are written in ( ), as in (4-7)@0"},
-		{"0@[4-7]", "column 3: found '['"},
 		{"@0", "column 1: found '@' where a number"},
 		{"0@", "column 3: found the end where a number or '(' is expected"},
 		{"0@1@2", "column 4: found '@' where ',', '-' or the end is expected; "
@@ -174,13 +170,10 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"0-3,2-5", "column 5: lcore 2 is given twice"},
 		{"(0,1,0)", "column 6: lcore 0 is given twice"},
 		{"(0-2,1)@5", "column 6: lcore 1 is given twice"},
-		{"0@1,0@2", "column 5: lcore 0 is given twice"},
 		{"300", "-l 300: column 1: 300 is no lcore id (lcore ids are 0 to 255); "
 			"to run an lcore on CPU 300 write ID@300, with a free lcore id"},
 		{"0-1,300", "column 5: 300 is no lcore id (lcore ids are 0 to 255)"},
-		{"250-260", "column 5: 260 is no lcore id"},
 		{"0-256", "column 3: 256 is no lcore id (lcore ids are 0 to 255)"},
-		{"(1,300)", "column 4: 300 is no lcore id"},
 		{"256@0", "column 1: lcore 256 is out of range; lcore ids are 0 to 255"},
 		{"(1,300)@0", "column 4: lcore 300 is out of range; lcore ids are 0 to 255"},
 		{"0@4096", "column 3: CPU 4096 is out of range; CPU ids are 0 to 4095"},
@@ -190,8 +183,6 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"abc",
 		 "column 1: found 'a' where a number or '(' is expected; names are all, node:N "
 		 "and near:DEVICE"},
-		{"alle", "column 4: found 'e' where ',', '@' or the end is expected"},
-		{"all-3", "column 4: found '-' where"},
 		{"node:",
 		 "column 6: found the end where the number of a NUMA node is expected; as in "
 		 "node:0"},
@@ -199,7 +190,6 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"node:2", "column 1: there is no CPU on NUMA node 2 that this process may use "
 			   "(CPUs there: none; allowed: 0-7)"},
 		{"node:18446744073709551616", "column 1: there is no CPU on NUMA node 2147483647"},
-		{"node:0x", "column 7: found 'x'"},
 		{"node:0-1", "column 7: found '-' where ',', '@' or the end is expected"},
 		{"3,node:0", "column 3: lcore 3 is given twice"},
 		{"all,all", "column 5: lcore 0 is given twice"},
@@ -215,7 +205,6 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"near:none0,1", "column 6: there is no such device"},
 		{"near:0123456789012345678901234567890123456789012345678901234567890123456789",
 		 "column 6: there is no such device"},
-		{"4294967296", "column 1: 4294967296 is out of range"},
 		{"0-18446744073709551617", "column 3: 18446744073709551617 is out of range"},
 		{"0@99999999999999999999999", "column 3: CPU 99999999999999999999... is out of "
 					      "range"},
