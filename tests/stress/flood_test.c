@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections that send more than their receiver takes, among many that are idle: each gets its
  * share, and timers are on time. Argument: the provider. */
+#include "on_time.h"
 #include "socket_fixture.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#define FLOODERS 50
-#define IDLE     1000
-#define TICK_NS  (10 * PLX_NS_PER_MS)
+#define FLOODERS     50
+#define IDLE         1000
 
-/* A shared host takes the CPU away: ticks after that do not count. */
-#define AWAY_NS      PLX_NS_PER_MS
 #define TICKS_LEAST  100
 #define TICKS_ENOUGH 20 /* in the longest time */
 #define LONGEST_NS   (20 * PLX_NS_PER_S)
@@ -98,18 +95,7 @@ static void on_lost(struct netio_recv_socket *socket, enum plx_link_reason reaso
 	lost++;
 }
 
-static uint64_t cpu_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
-static struct plx_timer timer;
-static uint64_t due_ns, latest_ns;
-static uint64_t looked_ns, looked_cpu_ns; /* the last look at both clocks before it was due */
-static unsigned ticks, late, away;
+static struct on_time on_time;
 
 static void on_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
@@ -117,34 +103,9 @@ static void on_message(struct netio_recv_socket *socket, const struct netio_msg 
 
 	assert_true(msg->source < PLX_ARRAY_LEN(counts));
 	sources += counts[msg->source]++ == 0;
-	if (began_ns < due_ns) {
-		looked_ns = began_ns;
-		looked_cpu_ns = cpu_now_ns(); /* later: a pause between them counts */
-	}
+	on_time_look(&on_time, began_ns);
 	while (plx_now_ns() < began_ns + callback_ns)
 		;
-}
-
-static void start_tick(void)
-{
-	due_ns = plx_loop_now_ns() + TICK_NS;
-	assert_works(plx_timer_start(&timer, TICK_NS));
-}
-
-static void on_tick(struct plx_timer *which, void *arg)
-{
-	uint64_t now_ns = plx_now_ns(), late_ns = plx_time_since(due_ns, now_ns);
-	uint64_t away_ns = plx_time_since(cpu_now_ns() - looked_cpu_ns, now_ns - looked_ns);
-
-	if (away_ns > AWAY_NS) {
-		away++;
-	} else {
-		ticks++;
-		late_ns = plx_time_since(away_ns, late_ns);
-		late += late_ns > callback_ns + PLX_NS_PER_MS;
-		latest_ns = late_ns > latest_ns ? late_ns : latest_ns;
-	}
-	start_tick();
 }
 
 /* Enough messages of each to compare their counts. */
@@ -156,7 +117,7 @@ static bool has_enough(uint64_t began_ns)
 		sum += counts[i];
 	if (sum < FLOODERS * 200)
 		return false;
-	return ticks >= TICKS_LEAST || plx_time_since(began_ns, plx_now_ns()) >= LONGEST_NS;
+	return on_time.ticks >= TICKS_LEAST || plx_time_since(began_ns, plx_now_ns()) >= LONGEST_NS;
 }
 
 static void check_shares(void)
@@ -173,8 +134,8 @@ static void check_shares(void)
 	print_message("%s, %llu us: %llu messages of %u, from %llu to %llu; %u ticks, %u late, up "
 		      "to %llu us, and %u without the CPU\n",
 		      provider, (unsigned long long)callback_ns / 1000, (unsigned long long)sum,
-		      sources, (unsigned long long)least, (unsigned long long)most, ticks, late,
-		      (unsigned long long)latest_ns / 1000, away);
+		      sources, (unsigned long long)least, (unsigned long long)most, on_time.ticks,
+		      on_time.late, (unsigned long long)on_time.latest_ns / 1000, on_time.away);
 	assert_int_equal(sources, FLOODERS);
 	assert_true(least * FLOODERS >= sum - sum / 5);
 	assert_true(most * FLOODERS <= sum + sum / 5);
@@ -204,20 +165,18 @@ static void flood_with(uint64_t takes_ns)
 	turn_ms(200); /* no page is the first one now */
 
 	memset(counts, 0, sizeof(counts));
-	sources = ticks = late = away = 0;
-	latest_ns = 0;
-	plx_timer_init(&timer, on_tick, NULL);
+	sources = 0;
 	began_ns = plx_now_ns();
-	start_tick();
+	on_time_start(&on_time, takes_ns + PLX_NS_PER_MS);
 	while (!has_enough(began_ns))
 		plx_loop_turn();
-	plx_timer_stop(&timer);
+	plx_timer_stop(&on_time.timer);
 	check_shares();
 	assert_int_equal(lost, 0);
-	if (ticks < TICKS_ENOUGH)
+	if (on_time.ticks < TICKS_ENOUGH)
 		print_message("this host has no CPU for it: the ticks say nothing\n");
 	else
-		assert_int_equal(late, 0);
+		assert_int_equal(on_time.late, 0);
 
 	socket.cb_connection_closed = NULL;
 	kill(child, SIGKILL);

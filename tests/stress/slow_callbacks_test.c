@@ -3,16 +3,12 @@
  * wait. It loses nothing, no connection ends, and a timer of 10 ms on its lcore stays on time. */
 #include "log_capture.h"
 #include "netio.h"
-#include "plx_test.h"
+#include "on_time.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define CALLBACK_NS (250 * PLX_NS_PER_US)
-#define PERIOD_NS   (10 * PLX_NS_PER_MS)
 #define LATE_NS     (2 * PLX_NS_PER_MS)
-#define AWAY_NS     PLX_NS_PER_MS /* a tick does not count if the thread had no CPU for longer */
 #define TAG         7
 
 static struct netio_context ctx;
@@ -55,21 +51,13 @@ static bool is_done(void *arg)
 /* The subscriber, on the other ----------------------------------------------------------------- */
 
 static uint64_t got, wrong, gaps, ends;
-static struct netio_timer timer;
-static uint64_t ticks, late, latest_ns, away, cpu_ns, wall_ns;
-
-static uint64_t thread_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
-}
+static struct on_time on_time;
 
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	uint64_t end = plx_now_ns() + CALLBACK_NS, number;
 
+	on_time_look(&on_time, plx_now_ns());
 	memcpy(&number, msg->data, sizeof(number));
 	wrong += number != got++;
 	while (plx_now_ns() < end)
@@ -84,23 +72,6 @@ static void on_gap(struct netio_publisher *from, const struct netio_gap *gap)
 static void on_closed(struct netio_publisher *from, enum plx_link_reason reason, const char *why)
 {
 	ends++;
-}
-
-static void on_tick(void *data)
-{
-	uint64_t now_ns = plx_now_ns(), cpu = thread_ns(), took_ns = now_ns - wall_ns;
-	uint64_t late_ns = plx_time_since(PERIOD_NS, took_ns);
-	bool was_away = took_ns > cpu - cpu_ns + AWAY_NS;
-
-	if (wall_ns) {
-		ticks += !was_away;
-		away += was_away;
-		late += !was_away && late_ns > LATE_NS;
-		if (!was_away && late_ns > latest_ns)
-			latest_ns = late_ns;
-	}
-	wall_ns = now_ns;
-	cpu_ns = cpu;
 }
 
 static bool has_no_time(void *arg)
@@ -119,10 +90,9 @@ static int subscribe(void *arg)
 	socket.cb_gap = on_gap;
 	socket.cb_connection_closed = on_closed;
 	assert_int_equal(netio_subscribe(&socket, "127.0.0.1", atomic_load(&port), TAG), 0);
-	assert_int_equal(netio_timer_init(&evloop, &timer), 0);
-	timer.cb = on_tick;
-	assert_int_equal(netio_timer_start_ns(&timer, PERIOD_NS), 0);
+	on_time_start(&on_time, LATE_NS);
 	plx_loop_until(has_no_time, NULL, PLX_NEVER);
+	plx_timer_stop(&on_time.timer);
 	netio_subscribe_socket_fini(&socket);
 	assert_int_equal(netio_eventloop_fini(&evloop), 0);
 	atomic_store(&is_over, true);
@@ -134,7 +104,7 @@ static void slow_callbacks(const char *provider)
 	char options[128];
 	int rc = -1;
 
-	got = wrong = gaps = ends = ticks = late = latest_ns = away = cpu_ns = wall_ns = 0;
+	got = wrong = gaps = ends = 0;
 	next_number = connections = 0;
 	is_again = false;
 	atomic_store(&is_over, false);
@@ -152,13 +122,14 @@ static void slow_callbacks(const char *provider)
 	assert_works(plx_loop_until(is_done, NULL, 2 * duration_ns + 20 * PLX_NS_PER_S));
 	assert_works(plx_lcore_join(1, 20 * PLX_NS_PER_S, &rc));
 	assert_int_equal(rc, 0);
-	print_message("%s: %lu messages; %lu ticks, %lu later than 2 ms, at most %.3f ms; %lu "
-		      "without a CPU\n",
-		      provider, got, ticks, late, (double)latest_ns / 1e6, away);
+	print_message("%s: %lu messages; %u ticks, %u later than 2 ms, at most %.3f ms; %u without "
+		      "a CPU\n",
+		      provider, got, on_time.ticks, on_time.late, (double)on_time.latest_ns / 1e6,
+		      on_time.away);
 	assert_int_equal(wrong + gaps + ends, 0);
 	assert_int_equal(connections, 1);
 	assert_true(got > duration_ns / CALLBACK_NS / 20);
-	assert_true(late * 1000 <= ticks + 1000);
+	assert_true(on_time.late * 1000 <= on_time.ticks + 1000);
 	netio_publish_socket_fini(&publisher);
 	netio_fini(&ctx);
 }
