@@ -27,8 +27,8 @@ static inline uint64_t stress_count(void)
 	return atomic_load_explicit(&stress_progress, memory_order_relaxed);
 }
 
-/* What is lost would block forever. This ends a program that makes no progress for so many seconds:
- * at all, if it does not count its progress. */
+/* What is lost would block forever. This ends a program that makes no progress for `limit_s`, or
+ * that runs for that long if it does not count its progress. */
 static inline void *stress_watch(void *arg)
 {
 	uint64_t still_s = 0, limit_s = *(const unsigned *)arg;
@@ -39,7 +39,7 @@ static inline void *stress_watch(void *arg)
 		seen = stress_count();
 		still_s = 0;
 	}
-	fprintf(stderr, "nothing went on for %u s\n", (unsigned)limit_s);
+	fprintf(stderr, "no progress for %u s\n", (unsigned)limit_s);
 	abort();
 }
 
