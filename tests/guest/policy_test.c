@@ -248,8 +248,8 @@ int main(void)
 {
 	if (guest_nodes() != 2) {
 		puts("skipped: this fills the nodes of a host that has two; scripts/guest.sh "
-		     "--numa has "
-		     "a guest for it");
+		     "--numa "
+		     "has a guest for it");
 		return SKIP_STATUS;
 	}
 	assert_int_equal(numa_max_node(), guest_bare_node());
