@@ -3,6 +3,7 @@
  * registrations. */
 #include "prov.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <search.h>
@@ -10,26 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOG_LINE_MAX 512
+#define LOG_LINE_MAX   512
+#define PARAM_NAME_MAX 64
 
-/* libfabric's log writes nothing until the first libfabric call has read FI_LOG_LEVEL. */
+PLX_LOG_COMPONENT(prov_component, "prov");
+
+/* Whether this process needs libfabric's own initialization: it loaded the module, or its log was
+ * asked for. It takes 0.1 s, in which the verbs provider reads /proc/kallsyms. */
+static bool uses_libfabric;
+
+/* Refused parameters are warnings of Pollux, too. Others are for --log-level prov:debug, because
+ * peers cause them. */
+static _Thread_local bool reads_params;
+
+/* libfabric's log writes nothing until the first libfabric call has read FI_LOG_LEVEL. Without it,
+ * warnings go to Pollux's. */
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
 {
 	char line[LOG_LINE_MAX];
 	int saved_errno = errno;
 	va_list args;
 
-	if (!fi_log_enabled(provider, level, FI_LOG_CORE))
+	if (uses_libfabric ? !fi_log_enabled(provider, level, FI_LOG_CORE) : level != FI_LOG_WARN)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fi_log(provider, level, FI_LOG_CORE, "prov_log", __LINE__, "%s\n", line);
+	if (uses_libfabric)
+		fi_log(provider, level, FI_LOG_CORE, "prov_log", __LINE__, "%s\n", line);
+	else
+		plx_log(&prov_component, reads_params ? PLX_LOG_WARNING : PLX_LOG_DEBUG, "%s: %s",
+			provider->name, line);
 	errno = saved_errno;
 }
 
-/* libfabric drops parameters defined before its own initialization, which any of its calls
- * triggers. */
 static void start_libfabric(void)
 {
 	struct fi_param *params = NULL;
@@ -45,12 +60,31 @@ void prov_begin(const struct prov *prov, bool loading)
 
 	pthread_mutex_lock(&lock);
 	if (!*prov->has_begun) {
-		if (!loading)
+		if (!loading && getenv("FI_LOG_LEVEL"))
 			start_libfabric();
-		prov->read_params();
+		if (loading || getenv("FI_LOG_LEVEL"))
+			uses_libfabric = true;
+		reads_params = true;
+		prov->read_params(loading);
+		reads_params = false;
 		*prov->has_begun = true;
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+const char *prov_param(const struct fi_provider *provider, bool loading, const char *key,
+		       const char *help)
+{
+	char name[PARAM_NAME_MAX], *text = NULL;
+
+	if (loading) {
+		fi_param_define(provider, key, FI_PARAM_STRING, "%s", help);
+		return fi_param_get_str((struct fi_provider *)provider, key, &text) ? NULL : text;
+	}
+	snprintf(name, sizeof(name), "FI_%s_%s", provider->name, key);
+	for (char *at = name; *at; at++)
+		*at = (char)toupper(*at);
+	return getenv(name);
 }
 
 /* Unsupported calls: fi_getinfo does not offer them. */

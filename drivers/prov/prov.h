@@ -51,10 +51,10 @@ struct prov_mr;
 
 /* What distinguishes one provider from another. */
 struct prov {
-	struct fi_provider *libfabric; /* its name, version and log */
-	const struct fi_info *most;    /* its maximum; answers are narrowed copies */
-	bool same_host;                /* peers are processes of this host only */
-	void (*read_params)(void);     /* called once, by prov_begin */
+	struct fi_provider *libfabric;     /* its name, version and log */
+	const struct fi_info *most;        /* its maximum; answers are narrowed copies */
+	bool same_host;                    /* peers are processes of this host only */
+	void (*read_params)(bool loading); /* called once, by prov_begin */
 	bool *has_begun;
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;
@@ -68,6 +68,11 @@ void prov_log(const struct fi_provider *provider, enum fi_log_level level, const
 /* Call first in every entry point that an application may call first. loading: set by the module
  * while libfabric loads it; only libfabric's parameter and log calls are allowed then. */
 void prov_begin(const struct prov *prov, bool loading);
+
+/* The text of a parameter, FI_PLX_TCP_KEY in the environment; NULL: not set. loading: as in
+ * prov_begin; fi_info -e then shows it with its help. */
+const char *prov_param(const struct fi_provider *provider, bool loading, const char *key,
+		       const char *help);
 
 /* attr.c, info.c --------------------------------------------------------------------------- */
 

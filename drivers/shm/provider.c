@@ -20,30 +20,21 @@ struct shm_params shm_params = {
 
 static_assert(SHM_INJECT_MAX == 4096, "a number in the help of inline_max");
 
-/* Define a parameter. Return: its text; NULL: not set. */
-static const char *get_text(const char *name, const char *help)
-{
-	char *text = NULL;
-
-	fi_param_define(&shm_prov, name, FI_PARAM_STRING, "%s", help);
-	return fi_param_get_str(&shm_prov, name, &text) ? NULL : text;
-}
-
 /* A number of bytes. option: its variable. bytes: unchanged if it is not set, or refused. */
-static void read_bytes(const char *name, const char *option, const char *help, uint64_t least,
-		       uint64_t most, uint64_t *bytes)
+static void read_bytes(bool loading, const char *name, const char *option, const char *help,
+		       uint64_t least, uint64_t most, uint64_t *bytes)
 {
-	const char *text = get_text(name, help);
+	const char *text = prov_param(&shm_prov, loading, name, help);
 
 	if (text && plx_parse_size(option, text, least, most, bytes))
 		shm_log(FI_LOG_WARN, "%s; %llu is used", plx_error(), (unsigned long long)*bytes);
 }
 
-static void read_ring_bytes(void)
+static void read_ring_bytes(bool loading)
 {
 	uint64_t bytes = shm_params.ring_bytes;
 
-	read_bytes("ring_bytes", "FI_PLX_SHM_RING_BYTES",
+	read_bytes(loading, "ring_bytes", "FI_PLX_SHM_RING_BYTES",
 		   "Bytes of the ring that each connection receives through: a power of two from "
 		   "64k to 64m (default: 256k)",
 		   SEGMENT_RING_BYTES_MIN, SEGMENT_RING_BYTES_MAX, &bytes);
@@ -56,34 +47,38 @@ static void read_ring_bytes(void)
 		shm_params.ring_bytes = (uint32_t)bytes;
 }
 
-static void read_lengths(void)
+static void read_lengths(bool loading)
 {
 	uint64_t most = shm_params.ring_bytes / 4 - 64;
 
 	shm_params.inline_max = INLINE_MAX < most ? INLINE_MAX : most;
 	/* At least the inject size: an injected message must be sent when the call returns. */
-	read_bytes("inline_max", "FI_PLX_SHM_INLINE_MAX",
+	read_bytes(loading, "inline_max", "FI_PLX_SHM_INLINE_MAX",
 		   "Longest message that is copied through the ring as a whole: from 4096 to a "
 		   "quarter of ring_bytes less 64 (default: 16k, or that quarter)",
 		   SHM_INJECT_MAX, most, &shm_params.inline_max);
-	read_bytes("copy_max", "FI_PLX_SHM_COPY_MAX",
+	read_bytes(loading, "copy_max", "FI_PLX_SHM_COPY_MAX",
 		   "Longest message that both sides copy, through the ring in parts; longer ones "
 		   "the receiver alone copies, out of the sender's memory (default: 16m)",
 		   0, 0, &shm_params.copy_max);
 }
 
-static void read_cma(void)
+static void read_cma(bool loading)
 {
-	int wanted, rc;
-
-	fi_param_define(
-		&shm_prov, "cma", FI_PARAM_BOOL,
+	static const char *const words[2][4] = {{"0", "no", "false", "off"},
+						{"1", "yes", "true", "on"}};
+	const char *text = prov_param(
+		&shm_prov, loading, "cma",
 		"Whether memory of peers is read at all, where the system lets this process "
 		"do so; else all that they send goes through the ring (default: yes)");
-	rc = fi_param_get_bool(&shm_prov, "cma", &wanted);
-	if (rc == 0)
-		shm_params.cma = wanted;
-	else if (rc == -FI_EINVAL)
+
+	for (size_t i = 0; text && i < 2 * PLX_ARRAY_LEN(words[0]); i++) {
+		if (strcasecmp(text, words[i % 2][i / 2]) == 0) {
+			shm_params.cma = i % 2;
+			return;
+		}
+	}
+	if (text)
 		shm_log(FI_LOG_WARN, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
 }
 
@@ -98,12 +93,12 @@ static bool find_group(const char *name, uint32_t *gid_out)
 	return found;
 }
 
-static void read_group(void)
+static void read_group(bool loading)
 {
 	uint64_t number = 0;
-	const char *text = get_text("group",
-				    "Group, by name or number, whose members may connect too "
-				    "(default: none, the same user only)");
+	const char *text = prov_param(&shm_prov, loading, "group",
+				      "Group, by name or number, whose members may connect too "
+				      "(default: none, the same user only)");
 
 	if (!text)
 		return;
@@ -121,12 +116,12 @@ static void read_group(void)
 			text);
 }
 
-static void read_params(void)
+static void read_params(bool loading)
 {
-	read_ring_bytes();
-	read_lengths();
-	read_cma();
-	read_group();
+	read_ring_bytes(loading);
+	read_lengths(loading);
+	read_cma(loading);
+	read_group(loading);
 	segment_look_at_overcommit();
 }
 

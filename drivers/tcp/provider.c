@@ -35,32 +35,18 @@ const struct plx_setting tcp_settings[] = {
 	{NULL, NULL, 0, 0, NULL},
 };
 
-static void refuse(const struct plx_setting *param)
-{
-	char name[64] = "FI_PLX_TCP_";
-	size_t length = strlen(name);
-
-	for (const char *at = param->key; *at && length < sizeof(name) - 1; at++)
-		name[length++] = (char)toupper(*at);
-	tcp_log(FI_LOG_WARN, "%s=%s: give a number from %u to %u; the default is used", name,
-		getenv(name) ?: "", param->least, param->most);
-}
-
-static void read_params(void)
+static void read_params(bool loading)
 {
 	for (const struct plx_setting *param = tcp_settings; param->key; param++) {
-		int value = 0, rc;
+		const char *text = prov_param(&tcp_prov, loading, param->key, param->help);
+		uint64_t value;
 
-		fi_param_define(&tcp_prov, param->key, FI_PARAM_INT, "%s", param->help);
-		rc = fi_param_get_int(&tcp_prov, param->key, &value);
-
-		if (rc == -FI_ENODATA)
+		if (!text)
 			continue;
-		if (rc == 0 && value >= 0 && (uint32_t)value >= param->least &&
-		    (uint32_t)value <= param->most)
+		if (plx_parse_uint(param->key, text, param->least, param->most, &value) == 0)
 			*param->value = (uint32_t)value;
 		else
-			refuse(param);
+			tcp_log(FI_LOG_WARN, "FI_PLX_TCP: %s; the default is used", plx_error());
 	}
 }
 

@@ -2,6 +2,7 @@
 /* RDMA through libfabric's verbs provider: InfiniBand, RoCE and iWARP, with rdma_cm connections.
  * Facts and figures: doc/design/verbs.md. */
 #include "plx_fabric_driver.h"
+#include "plx_topo.h"
 
 #include <infiniband/verbs.h>
 #include <netdb.h>
@@ -100,6 +101,9 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 	struct fi_info *info;
 	int rc;
 
+	/* At its first call libfabric's verbs provider reads all of /proc/kallsyms, in 0.1 s. */
+	if (plx_rdma_devices(NULL, NULL, 0) == 0)
+		return -FI_ENODATA;
 	if (!node) /* the initial query without an address */
 		be_fork_safe();
 	rc = fi_getinfo(version, node, service, flags, hints, &info);

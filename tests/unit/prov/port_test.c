@@ -85,25 +85,12 @@ static void release(struct holder *holder)
 	assert_int_equal(waitpid(holder->pid, NULL, 0), holder->pid);
 }
 
-/* libfabric's log, instead of libfabric's functions ------------------------------------------- */
-
 static int warnings;
 
-int fi_log_enabled(const struct fi_provider *provider, enum fi_log_level level,
-		   enum fi_log_subsys subsystem)
+static void count_warning(enum plx_log_level level, const char *component, const char *line,
+			  void *arg)
 {
-	return level == FI_LOG_WARN;
-}
-
-void fi_log(const struct fi_provider *provider, enum fi_log_level level,
-	    enum fi_log_subsys subsystem, const char *function, int line, const char *format, ...)
-{
-	va_list args;
-
 	warnings++;
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
 }
 
 /* Tests ---------------------------------------------------------------------------------------- */
@@ -271,6 +258,8 @@ static void listen_without_a_free_port(void)
 		stop(&listening);
 		tcp_sys.socket = socket;
 	}
+	assert_int_equal(plx_log_configure("log", "prov:debug"), 0);
+	plx_log_set_sink(count_warning, NULL);
 	warnings = 0;
 	assert_int_equal(listen_with(other_provider(), "0.0.0.0", NULL, &listening),
 			 -FI_EADDRINUSE);
