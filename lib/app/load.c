@@ -26,7 +26,7 @@ int plx_load_init(struct plx_load *load, const struct plx_measure *run, uint64_t
 				       : PLX_LOAD_CLOSED,
 		.size_bytes = size_bytes,
 		.in_flight_max = in_flight_max,
-		.warmup = PLX_LOAD_WARMUP,
+		.warmup = PLX_LOAD_WARMUP_MESSAGES,
 		.warmup_ns = PLX_NS_PER_S,
 		.unit = in_flight_max ? "round trips" : "messages",
 	};

@@ -42,11 +42,11 @@ struct plx_flight {
 	bool is_measured;
 };
 
-#define PLX_LOAD_OPEN_MAX   65536 /**< default of in_flight_max of an open loop */
-#define PLX_LOAD_WARNINGS   4
-#define PLX_LOAD_SILENCE_S  10
-#define PLX_LOAD_WARMUP     1000
-#define PLX_LOAD_WARMUP_MAX (UINT64_C(64) << 20) /**< bytes */
+#define PLX_LOAD_OPEN_MAX        65536 /**< default of in_flight_max of an open loop */
+#define PLX_LOAD_WARNINGS        4
+#define PLX_LOAD_SILENCE_S       10
+#define PLX_LOAD_WARMUP_MESSAGES 1000
+#define PLX_LOAD_WARMUP_MAX      (UINT64_C(64) << 20) /**< bytes */
 
 struct plx_load {
 	/* Set by the program, after plx_load_init. */
