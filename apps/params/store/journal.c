@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lcore collects changes. While the thread is idle, it gets all of them as a batch, which it
- * writes as one transaction and gives back. Then the lcore answers those that wait, and hands over
- * what came meanwhile. The batch belongs to one of them at a time:
+/* The lcore collects changes. If the thread is idle, it gets those of this turn as a batch, which
+ * it writes as one transaction and gives back. Then the lcore answers those that wait, and hands
+ * over what came meanwhile. The batch belongs to one of them at a time:
  *
  *     the lcore                                       the thread
  *     hand_over: post `filled`                        write_batches: wait for `filled`, write
@@ -21,6 +21,7 @@
 
 #define ROOM        (1u << 16) /* changes that are not on the disk */
 #define AHEAD       (2 * ROOM) /* how far numbers are marked as given, before they are */
+#define BATCH_MAX   4096       /* changes: how long the first of them waits for the others */
 #define ANSWERS_MAX 256        /* per call, which delays all others */
 #define RETRY_NS    PLX_NS_PER_S
 #define ERROR_BYTES 512
@@ -38,8 +39,9 @@ STAILQ_HEAD(changes, change);
 
 enum stage {
 	STAGE_IDLE,
-	STAGE_WRITES, /* the thread has the batch */
-	STAGE_FAILED, /* the batch waits for the next try */
+	STAGE_COLLECTS, /* what else comes in this turn */
+	STAGE_WRITES,   /* the thread has the batch */
+	STAGE_FAILED,   /* the batch waits for the next try */
 	STAGE_ANSWERS,
 };
 
@@ -137,10 +139,20 @@ static bool must_mark(const struct journal *journal)
 	       journal->given.id + ROOM > journal->marked.id;
 }
 
-/* All changes that wait join the batch, also one that failed. */
+/* Changes that wait join the batch, also one that failed. */
+static void fill_batch(struct journal *journal)
+{
+	struct change *change;
+
+	for (int i = 0; i < BATCH_MAX && (change = STAILQ_FIRST(&journal->waiting)); i++) {
+		STAILQ_REMOVE_HEAD(&journal->waiting, link);
+		STAILQ_INSERT_TAIL(&journal->batch, change, link);
+	}
+}
+
 static void hand_over(struct journal *journal)
 {
-	STAILQ_CONCAT(&journal->batch, &journal->waiting);
+	fill_batch(journal);
 	if (STAILQ_EMPTY(&journal->batch)) {
 		journal->stage = STAGE_IDLE;
 	} else if (journal->is_given_up) {
@@ -184,6 +196,7 @@ static void take_result(struct journal *journal)
 	} else if (journal->rc == -EUCLEAN || journal->rc == -ESTALE) {
 		give_up_file(journal);
 	} else if (journal->ends) {
+		journal->is_given_up = true;
 		plx_log(params_log, PLX_LOG_ERROR, "%s; %u change%s lost", journal->error,
 			journal->pending, journal->pending == 1 ? " is" : "s are");
 	} else {
@@ -223,7 +236,9 @@ static void on_written(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct journal *journal = arg;
 
-	if (journal->stage == STAGE_WRITES)
+	if (journal->stage == STAGE_COLLECTS)
+		hand_over(journal);
+	else if (journal->stage == STAGE_WRITES)
 		take_result(journal);
 	if (journal->stage == STAGE_ANSWERS)
 		answer_some(journal);
@@ -268,8 +283,10 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 							param->value.text.bytes, text);
 	STAILQ_INSERT_TAIL(&journal->waiting, change, link);
 	journal->pending++;
-	if (journal->stage == STAGE_IDLE)
-		hand_over(journal);
+	if (journal->stage == STAGE_IDLE) {
+		journal->stage = STAGE_COLLECTS;
+		plx_signal_fire(&journal->written);
+	}
 }
 
 /* Begin and end ----------------------------------------------------------------------------------

@@ -12,9 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool lock(int log)
+/* Return: 0; -EBUSY another process has it. Some file systems cannot lock: 0. */
+static int lock(const struct tables *tables, int log)
 {
-	return flock(log, LOCK_EX | LOCK_NB) == 0;
+	if (flock(log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return tables_fail_busy(tables);
 }
 
 /* As SQLite does, follow symbolic links, even to a file that does not exist. */
@@ -22,18 +25,17 @@ int tables_check_log(const struct tables *tables)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	char path[PATH_MAX + 4];
-	bool is_free;
-	int log;
+	int log, rc;
 
 	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, path) & 0xff) != SQLITE_OK)
 		return 0; /* opening it reports the error */
 	strcat(path, "-wal");
-	log = open(path, O_RDONLY | O_CLOEXEC);
+	log = open(path, O_RDWR | O_CLOEXEC); /* NFS locks only what may be written */
 	if (log < 0)
 		return 0;
-	is_free = lock(log);
+	rc = lock(tables, log);
 	close(log);
-	return is_free ? 0 : tables_fail_busy(tables);
+	return rc;
 }
 
 static const char *log_path(const struct tables *tables)
@@ -43,8 +45,8 @@ static const char *log_path(const struct tables *tables)
 
 int tables_lock_log(struct tables *tables)
 {
-	tables->log = open(log_path(tables), O_RDONLY | O_CLOEXEC);
-	return tables->log < 0 || lock(tables->log) ? 0 : tables_fail_busy(tables);
+	tables->log = open(log_path(tables), O_RDWR | O_CLOEXEC);
+	return tables->log < 0 ? 0 : lock(tables, tables->log);
 }
 
 static bool has_log_moved(const struct tables *tables)
