@@ -6,4 +6,4 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || "$here/setup.sh" --for bench
-exec python3 -B "$here/bench/__main__.py" "$@"
+exec python3 -X utf8 -B "$here/bench/__main__.py" "$@"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From the command line to a report."""
+import shutil
 import sys
 from pathlib import Path
 
@@ -75,6 +76,10 @@ def measure(session):
         return session.serve(session.parts[0])
     for old in ('lines', *(f'{part.name}.ndjson' for part in session.parts)):
         (session.out / 'runs' / old).unlink(missing_ok=True)
+    for old in ('plots', 'pooled'):
+        shutil.rmtree(session.out / old, ignore_errors=True)
+    for old in session.out.glob('hiccups.*'):
+        old.unlink()
     described = environment.describe(session.root, session.cpus)
     stopped = None
     try:

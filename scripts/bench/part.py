@@ -112,7 +112,7 @@ class Part:
                                               f'{words.size(size)}, {row.key}')
                         self.run_steadily(row, size, number)
         by_key = {row.key: row for row in self.chosen}
-        for extra in range(1, EXTRA_ROUNDS + 1):
+        for extra in range(1, EXTRA_ROUNDS + 1) if self.timed else ():
             for key, size in stats.lacking(session.runs[self.name], session.border()):
                 session.say(f'{self.name}, extra round {extra}, {words.size(size)}, {key}: '
                             'the others ran in another state of the CPUs')
@@ -127,9 +127,10 @@ class Part:
                 result = self.run_once(row, size, number)
                 after = session.probe_line()
             if result is not None:
+                lines = (before, after) if self.timed else (before,)
                 session.keep(self.name, result | {'key': row.key, 'round': number, 'size_bytes': size,
-                                                  'line_ns': stats.known((before, after))})
-            if not stats.differ(before, after):
+                                                  'line_ns': stats.known(lines)})
+            if not self.timed or not stats.differ(before, after):
                 return
             before = after
             if again < 2:
@@ -153,8 +154,9 @@ class Part:
                     session.say('    it could not account for its time, or missed its rate; once more')
             if run.doubted and not self.accepts_doubt:
                 raise Failed(f'status {DOUBTED}: it could not account for its time')
-        except Failed as cause:
-            session.fail(f'{self.name}, {row.key}, {words.size(size)}, round {number}: {cause}', row.ours)
+        except (Failed, LookupError, OSError, TypeError, ValueError) as cause:  # others: output that it cannot read
+            what = cause if isinstance(cause, Failed) else f'{type(cause).__name__}: {cause}'
+            session.fail(f'{self.name}, {row.key}, {words.size(size)}, round {number}: {what}', row.ours)
             return None
         result |= {'run': run.name, 'doubted': run.doubted}
         session.say(f'    {self.describe(result)}')

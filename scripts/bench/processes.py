@@ -25,7 +25,8 @@ def raise_on_signals():
     def stop(signum, _frame):
         raise Stopped(signum)
     for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, stop)
+        if signal.getsignal(signum) is not signal.SIG_IGN:  # as after nohup
+            signal.signal(signum, stop)
 
 
 @contextlib.contextmanager
@@ -50,7 +51,8 @@ class Process:
         # It ends with the bench, even if that is killed.
         with open(self.log, 'wb') as log, open(self.err, 'wb') as err:
             self.popen = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--', *map(str, command)], stdout=log,
-                                          stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
+                                          stderr=err, stdin=subprocess.DEVNULL, start_new_session=True,
+                                          preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()))
         self.pid = self.popen.pid
 
     def running(self):

@@ -140,6 +140,12 @@ class Processes(BenchCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
 
+    def test_none_inherits_blocked_signals(self):
+        process = self.start('trap "exit 7" TERM; echo set; while :; do sleep 0.01; done')
+        process.wait_for('set', 20)
+        self.all.end()
+        self.assertEqual(process.popen.returncode, 7)
+
     @staticmethod
     def has_ended(pid):
         """Without an init that reaps, it stays a zombie."""

@@ -16,6 +16,7 @@ class Soak(Netio):
     rows = tuple(replace(row, rounds=1) for row in ROWS if row.key in ('buffered-tcp', 'buffered-shm'))
     sizes = main_sizes = (64,)
     fixed_sizes = True
+    timed = False
     seconds = (600, 600)
     figure = 'mmsg_per_s'
     maxima = ('seconds',)
