@@ -70,7 +70,7 @@ static void on_subscribed(struct netio_publisher *publisher, const struct netio_
 	const struct plx_rpc_call get = {.method = GET, .done = on_reply, .arg = &last};
 
 	last.revision = 0; /* a restarted service may have lower ones */
-	plx_rpc_call_start(client, &get, name, strlen(name), NULL); /* now: to miss nothing */
+	plx_rpc_call_start(client, &get, name, strlen(name), NULL); /* after subscribing */
 }
 
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
