@@ -114,9 +114,14 @@ static void look_at_warmup(struct plx_load *load, uint64_t now_tsc)
 
 	if (load->kind == PLX_LOAD_OPEN && (double)now_tsc < load->schedule.next_tsc)
 		return;
-	/* A message that waits for room is still one of the warm-up. */
-	if (load->sent >= load->warmup ? !load->blocked : is_late)
+	if (load->sent >= load->warmup || is_late)
 		end_warmup(load, now_tsc);
+}
+
+static void end_if_drained(struct plx_load *load)
+{
+	if (plx_unlikely(load->state == PLX_LOAD_DRAINING && in_flight(load) == 0))
+		end(load);
 }
 
 static void finish(struct plx_load *load, uint64_t now_tsc)
@@ -178,7 +183,8 @@ static int send_one(struct plx_load *load, uint64_t intended_tsc)
 
 static void keep_in_flight(struct plx_load *load, uint64_t now_tsc)
 {
-	while (in_flight(load) < load->in_flight_max && may_send(load, now_tsc, now_tsc))
+	while (in_flight(load) + load->dropped < load->in_flight_max &&
+	       may_send(load, now_tsc, now_tsc))
 		if (send_one(load, 0) != 0)
 			break;
 }
@@ -227,18 +233,38 @@ void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t n
 		keep_in_flight(load, now_tsc);
 	if (was.is_measured)
 		record(load, &was, now_tsc, ok);
-	if (plx_unlikely(load->state == PLX_LOAD_DRAINING && in_flight(load) == 0))
-		end(load);
+	end_if_drained(load);
 }
 
-/* It ends with the last request in flight. */
-void plx_load_drop(struct plx_load *load, struct plx_flight *flight)
+/* The others continue with one fewer in flight; the last one ends the run. */
+static void drop(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc)
 {
-	load->sent--;
+	load->answered++;
+	load->dropped++;
 	STAILQ_INSERT_TAIL(&load->free, flight, next);
-	load->state = PLX_LOAD_DRAINING;
-	if (in_flight(load) == 0)
-		end(load);
+	if (load->dropped == load->in_flight_max)
+		finish(load, now_tsc);
+	end_if_drained(load);
+}
+
+bool plx_load_refused(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc,
+		      uint64_t again_tsc)
+{
+	load->has_gaps = true;
+	if (load->state == PLX_LOAD_WARMUP) /* no reply may end it, if all are refused */
+		look_at_warmup(load, now_tsc);
+	if (!load->stop_tsc || again_tsc < load->stop_tsc)
+		return true;
+	drop(load, flight, now_tsc);
+	return false;
+}
+
+void plx_load_repeat(struct plx_load *load, struct plx_flight *flight)
+{
+	if (load->send(load, flight) != 0)
+		plx_load_fail(load, plx_error());
+	else
+		flight->intended_tsc = flight->sent_tsc; /* the wait is not time of the request */
 }
 
 /* One way ------------------------------------------------------------------------------------ */
@@ -286,8 +312,10 @@ void plx_load_writable(struct plx_load *load, uint64_t now_tsc)
 {
 	if (load->kind == PLX_LOAD_ONE_WAY)
 		load->blocked = false;
-	else if (load->kind == PLX_LOAD_CLOSED && plx_load_is_on(load))
-		keep_in_flight(load, now_tsc);
+	if (load->kind != PLX_LOAD_CLOSED || !plx_load_is_on(load))
+		return;
+	keep_in_flight(load, now_tsc);
+	end_if_drained(load); /* room may come after the end */
 }
 
 void plx_load_start(struct plx_load *load, uint64_t now_tsc)

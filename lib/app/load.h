@@ -75,6 +75,7 @@ struct plx_load {
 	enum plx_load_state state;
 	uint64_t sent, answered;      /**< with the warm-up; in flight: their difference */
 	uint64_t done, lost;          /**< measured: answered, and those without a proper reply */
+	uint64_t dropped;             /**< closed loop: fewer in flight, because of refusals */
 	uint64_t limit;               /**< of sent, in the measured part */
 	uint64_t again;               /**< requests that found no room and waited */
 	uint64_t first_tsc, last_tsc; /**< measured: the first intended, the last reply */
@@ -122,8 +123,14 @@ int plx_load_turn(struct plx_load *load, uint64_t now_tsc);
 /** A reply: ok means that it counts as one; otherwise the request is lost. */
 void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc, bool ok);
 
-/** Closed loop: take a request back, whose reply will not come before the end: send no more. */
-void plx_load_drop(struct plx_load *load, struct plx_flight *flight);
+/** Closed loop: a request is refused until again_tsc. Return: whether to repeat it then, with
+ * plx_load_repeat. Otherwise the measured part ends earlier: the request is taken back, and the
+ * others continue with one fewer in flight. */
+bool plx_load_refused(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc,
+		      uint64_t again_tsc);
+
+/** Send a refused request again. */
+void plx_load_repeat(struct plx_load *load, struct plx_flight *flight);
 
 /** The oldest request in flight, if replies come in order. */
 static inline struct plx_flight *plx_load_oldest(const struct plx_load *load)

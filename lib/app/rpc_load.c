@@ -30,8 +30,8 @@ static void on_pause_over(struct plx_timer *timer, void *arg)
 {
 	struct plx_flight *flight = arg;
 
-	if (plx_load_is_on(flight->load) && send_call(flight->load, flight) != 0)
-		plx_load_fail(flight->load, plx_error());
+	if (plx_load_is_on(flight->load))
+		plx_load_repeat(flight->load, flight);
 }
 
 /* The service refuses calls for now: the call stays in flight until it is repeated. */
@@ -42,11 +42,9 @@ static void wait_for_room(struct plx_rpc_load *rpc, struct plx_flight *flight,
 	struct plx_timer *pause = &rpc->pauses[flight - rpc->load.flights];
 
 	rpc->refused++;
-	rpc->load.has_gaps = true;
-	if (rpc->load.stop_tsc && now_tsc + plx_measure_tsc(pause_ns) >= rpc->load.stop_tsc) {
-		plx_load_drop(&rpc->load, flight);
+	rpc->answered_tsc = now_tsc;
+	if (!plx_load_refused(&rpc->load, flight, now_tsc, now_tsc + plx_measure_tsc(pause_ns)))
 		return;
-	}
 	plx_timer_init(pause, on_pause_over, flight);
 	plx_timer_start(pause, pause_ns);
 }

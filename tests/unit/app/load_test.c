@@ -233,15 +233,61 @@ LOAD_TEST(a_request_without_a_proper_reply_is_lost)
 	assert_int_equal(figures().lost, 1);
 }
 
-LOAD_TEST(a_dropped_request_ends_a_closed_loop)
+LOAD_TEST(room_that_comes_after_the_end_ends_a_closed_loop)
+{
+	run.duration_ns = PLX_NS_PER_MS;
+	room = 1;
+	begin(1, 0);
+	pass_us(500);
+	answer(1);
+	pass_us(600);
+	room = 1;
+	plx_load_writable(&load, now);
+	assert_int_equal(room, 1);
+	assert_int_equal(ended, 1);
+}
+
+LOAD_TEST(a_refused_request_is_measured_from_its_repeat)
+{
+	run.count = 1;
+	begin(1, 0);
+	pass_us(5);
+	assert_true(plx_load_refused(&load, load.flights, now, now + US(100)));
+	pass_us(100);
+	plx_load_repeat(&load, load.flights);
+	pass_us(7);
+	answer(1);
+	assert_int_equal(ended, 1);
+	assert_near(load.rtt_ns.max, 7);
+	assert_true(figures().has_gaps);
+}
+
+LOAD_TEST(a_request_that_is_refused_past_the_end_leaves_the_others)
 {
 	run.duration_ns = PLX_NS_PER_S;
 	begin(2, 0);
-	plx_load_drop(&load, plx_load_oldest(&load));
-	assert_int_equal(ended, 0);
+	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
 	plx_load_reply(&load, &load.flights[1], now, true);
+	assert_in_flight(1);
+	assert_int_equal(load.state, PLX_LOAD_MEASURING);
+	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
 	assert_int_equal(ended, 1);
+	assert_int_equal(load.rtt_ns.count, 1);
 	assert_int_equal(figures().lost, 0);
+}
+
+LOAD_TEST(a_run_ends_whose_requests_are_all_refused)
+{
+	run.duration_ns = PLX_NS_PER_MS;
+	begin(1, 1000);
+	assert_true(plx_load_refused(&load, load.flights, now, now + US(400)));
+	assert_int_equal(load.state, PLX_LOAD_WARMUP);
+	pass_us(1000000);
+	assert_true(plx_load_refused(&load, load.flights, now, now + US(400)));
+	assert_int_equal(load.state, PLX_LOAD_MEASURING);
+	pass_us(700);
+	assert_false(plx_load_refused(&load, load.flights, now, now + US(400)));
+	assert_int_equal(ended, 1);
 }
 
 LOAD_TEST(few_rounds_are_not_compared_with_the_elapsed_time)
