@@ -147,7 +147,7 @@ void throughput_answered(const struct netio_msg *msg)
 	struct bench_count count;
 
 	if (run.load.kind == PLX_LOAD_CLOSED && run.load.sent > run.load.answered) {
-		plx_load_reply(&run.load, plx_load_oldest(&run.load), now_tsc, true);
+		plx_load_reply(&run.load, plx_load_oldest(&run.load), now_tsc, PLX_REPLY_GOOD);
 		return;
 	}
 	if (msg->len != sizeof(count) || !run.question_sent) {

@@ -60,6 +60,7 @@ int ping_load_init(struct plx_load *load, const struct ping_conf *conf, uint64_t
 	int rc = plx_load_init(load, &conf->run, conf->size_bytes, in_flight_max);
 
 	load->burst_max = (unsigned)conf->burst;
+	load->has_gaps = conf->verify; /* contents are compared between round trips */
 	if (conf->warmup_given) {
 		load->warmup = conf->warmup;
 		load->warmup_ns = 0;

@@ -80,12 +80,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		return;
 	}
 	expect_answer(client, now_tsc - flight->sent_tsc);
-	plx_load_reply(&client->load, flight, now_tsc, true);
+	plx_load_reply(&client->load, flight, now_tsc, PLX_REPLY_GOOD);
 }
 
 void ping_round_trips(struct ping_client *client, struct plx_link_events *events)
 {
 	client->load.send = send_message;
-	client->load.has_gaps = client->conf->verify; /* contents are compared between them */
 	events->on_message = on_message;
 }

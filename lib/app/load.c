@@ -27,7 +27,8 @@ int plx_load_init(struct plx_load *load, const struct plx_measure *run, uint64_t
 		.size_bytes = size_bytes,
 		.in_flight_max = in_flight_max,
 		.warmup = PLX_LOAD_WARMUP_MESSAGES,
-		.warmup_ns = PLX_NS_PER_S,
+		/* What is sent by a schedule does not depend on the clock. */
+		.warmup_ns = in_flight_max && run->rate ? 0 : PLX_NS_PER_S,
 		.unit = in_flight_max ? "round trips" : "messages",
 	};
 	STAILQ_INIT(&load->free);
@@ -209,19 +210,22 @@ static int send_due(struct plx_load *load, uint64_t now_tsc)
 }
 
 static void record(struct plx_load *load, const struct plx_flight *flight, uint64_t now_tsc,
-		   bool ok)
+		   enum plx_reply reply)
 {
 	load->done++;
-	load->lost += !ok;
-	if (!ok)
+	if (reply != PLX_REPLY_NONE)
+		load->last_tsc = now_tsc;
+	if (reply != PLX_REPLY_GOOD) {
+		load->lost++;
 		return;
-	load->last_tsc = now_tsc;
+	}
 	plx_hist_record(&load->rtt_ns, plx_tsc_to_ns(now_tsc - flight->intended_tsc));
 	if (load->kind == PLX_LOAD_OPEN)
 		plx_hist_record(&load->service_ns, plx_tsc_to_ns(now_tsc - flight->sent_tsc));
 }
 
-void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc, bool ok)
+void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc,
+		    enum plx_reply reply)
 {
 	struct plx_flight was = *flight;
 
@@ -232,7 +236,7 @@ void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t n
 	if (load->kind == PLX_LOAD_CLOSED)
 		keep_in_flight(load, now_tsc);
 	if (was.is_measured)
-		record(load, &was, now_tsc, ok);
+		record(load, &was, now_tsc, reply);
 	end_if_drained(load);
 }
 

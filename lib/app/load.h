@@ -42,6 +42,13 @@ struct plx_flight {
 	bool is_measured;
 };
 
+/** How a request ended; any but a good reply means that it is lost. */
+enum plx_reply {
+	PLX_REPLY_GOOD,
+	PLX_REPLY_BAD,  /**< the peer answered, but not what was asked for */
+	PLX_REPLY_NONE, /**< the peer did not answer */
+};
+
 #define PLX_LOAD_OPEN_MAX        65536 /**< default of in_flight_max of an open loop */
 #define PLX_LOAD_WARNINGS        4
 #define PLX_LOAD_SILENCE_S       10
@@ -103,8 +110,8 @@ struct plx_load {
 };
 
 /** Choose the kind by run->rate, and default limits of the warm-up: 1000 messages or a second,
- * 64 MiB, a second of an open loop. Free it with plx_load_fini, also after a failure.
- * in_flight_max: of one way 0. Return: 0; -ENOMEM. */
+ * 64 MiB; of an open loop instead of time the messages of a second. Free it with plx_load_fini,
+ * also after a failure. in_flight_max: of one way 0. Return: 0; -ENOMEM. */
 int plx_load_init(struct plx_load *load, const struct plx_measure *run, uint64_t size_bytes,
 		  uint64_t in_flight_max);
 void plx_load_fini(struct plx_load *load);
@@ -120,8 +127,9 @@ void plx_load_begin(struct plx_load *load, uint64_t now_tsc);
 /** Open loop and one way, each turn: send what is due. Return: how many were sent. */
 int plx_load_turn(struct plx_load *load, uint64_t now_tsc);
 
-/** A reply: ok means that it counts as one; otherwise the request is lost. */
-void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc, bool ok);
+/** A request has ended. */
+void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t now_tsc,
+		    enum plx_reply reply);
 
 /** Closed loop: a request is refused until again_tsc. Return: whether to repeat it then, with
  * plx_load_repeat. Otherwise the measured part ends earlier: the request is taken back, and the

@@ -22,8 +22,10 @@ static int send_call(struct plx_load *load, struct plx_flight *flight)
 	flight->sent_tsc = plx_tsc();
 	rpc->call.arg = flight;
 	rc = plx_rpc_call_start(rpc->client, &rpc->call, rpc->data, rpc->length, NULL);
-	/* Nothing reports room to a closed loop. */
-	return rc == -EAGAIN && load->kind == PLX_LOAD_CLOSED ? -ENOBUFS : rc;
+	if (rc == -EAGAIN && load->kind == PLX_LOAD_CLOSED) /* nothing would report room to it */
+		return plx_fail(ENOBUFS, "too many calls are open, or too many bytes wait to be "
+					 "sent: give fewer calls in flight");
+	return rc;
 }
 
 static void on_pause_over(struct plx_timer *timer, void *arg)
@@ -56,13 +58,27 @@ static void count(struct plx_rpc_load *rpc, const struct plx_rpc_result *result)
 		rpc->handler_ns += result->handler_ns;
 }
 
+/* Whether the service itself has ended the call. */
+static bool is_answer(enum plx_rpc_status status)
+{
+	return status != PLX_RPC_DEADLINE && status != PLX_RPC_CANCELLED &&
+	       status != PLX_RPC_PEER_DOWN;
+}
+
+static enum plx_reply reply_of(enum plx_rpc_status status, bool is_right)
+{
+	if (status == PLX_RPC_OK && is_right)
+		return PLX_REPLY_GOOD;
+	return is_answer(status) ? PLX_REPLY_BAD : PLX_REPLY_NONE;
+}
+
 /* Return: whether the service has left: its link has closed, and for a while nothing is answered.
  */
 static bool is_gone(struct plx_rpc_load *rpc, enum plx_rpc_status status, uint64_t now_tsc)
 {
 	if (status == PLX_RPC_PEER_DOWN)
 		return now_tsc - rpc->answered_tsc >= plx_measure_tsc(GONE_NS);
-	if (status != PLX_RPC_DEADLINE)
+	if (is_answer(status))
 		rpc->answered_tsc = now_tsc;
 	return false;
 }
@@ -86,7 +102,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 		failure = rpc->trouble(rpc->client);
 	if (flight->is_measured)
 		count(rpc, result);
-	plx_load_reply(load, flight, now_tsc, result->status == PLX_RPC_OK && !failure);
+	plx_load_reply(load, flight, now_tsc, reply_of(result->status, !failure));
 	if (plx_unlikely(failure))
 		plx_load_fail(load, failure);
 }
@@ -116,7 +132,8 @@ int plx_rpc_load_run(struct plx_rpc_load *rpc, uint64_t timeout_ns)
 	plx_load_note_provider(&rpc->load, plx_link_fi_provider(link), plx_link_choice(link));
 	rpc->answered_tsc = plx_tsc();
 	plx_load_start(&rpc->load, rpc->answered_tsc);
-	return plx_load_run(&rpc->load);
+	/* If the first call failed, the loop has not seen the quit. */
+	return plx_load_is_on(&rpc->load) ? plx_load_run(&rpc->load) : 0;
 }
 
 void plx_rpc_load_fini(struct plx_rpc_load *rpc)

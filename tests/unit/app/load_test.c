@@ -72,7 +72,7 @@ static void begin(uint64_t in_flight_max, uint64_t warmup)
 static void answer(unsigned count)
 {
 	while (count--)
-		plx_load_reply(&load, plx_load_oldest(&load), now, true);
+		plx_load_reply(&load, plx_load_oldest(&load), now, PLX_REPLY_GOOD);
 }
 
 /* A little more, so that what is due then is due. */
@@ -107,7 +107,7 @@ LOAD_TEST(a_warm_up_is_limited_by_default)
 		run.rate = rows[i].rate;
 		assert_works(plx_load_init(&load, &run, rows[i].size, rows[i].in_flight));
 		assert_int_equal(load.warmup, rows[i].warmup);
-		assert_int_equal(load.warmup_ns, PLX_NS_PER_S);
+		assert_int_equal(load.warmup_ns, rows[i].rate ? 0 : PLX_NS_PER_S);
 		plx_load_fini(&load);
 	}
 }
@@ -223,12 +223,38 @@ LOAD_TEST(a_closed_loop_waits_for_room)
 	assert_near(load.rtt_ns.max, 5);
 }
 
+/* The rate of all replies is over the time that they took. */
+LOAD_TEST(a_run_lasts_until_the_last_answer_good_or_bad)
+{
+	run.count = 4;
+	begin(1, 0);
+	for (int i = PLX_REPLY_GOOD; i <= PLX_REPLY_NONE; i++) {
+		pass_us(10);
+		plx_load_reply(&load, plx_load_oldest(&load), now, (enum plx_reply)i);
+	}
+	assert_near(figures().elapsed_ns, 20);
+	assert_int_equal(figures().lost, 2);
+}
+
+/* Otherwise a stall would change which messages of the schedule are measured. */
+LOAD_TEST(the_warm_up_of_an_open_loop_does_not_depend_on_the_clock)
+{
+	run.rate = 10;
+	run.count = 100;
+	begin(PLX_LOAD_OPEN_MAX, 10);
+	plx_load_turn(&load, now);
+	pass_us(1100000);
+	plx_load_turn(&load, now);
+	assert_int_equal(load.state, PLX_LOAD_MEASURING);
+	assert_int_equal(load.first_message, 10);
+}
+
 LOAD_TEST(a_request_without_a_proper_reply_is_lost)
 {
 	run.count = 3;
 	begin(1, 0);
 	answer(2);
-	plx_load_reply(&load, plx_load_oldest(&load), now, false);
+	plx_load_reply(&load, plx_load_oldest(&load), now, PLX_REPLY_BAD);
 	assert_int_equal(load.rtt_ns.count, 2);
 	assert_int_equal(figures().lost, 1);
 }
@@ -267,7 +293,7 @@ LOAD_TEST(a_request_that_is_refused_past_the_end_leaves_the_others)
 	run.duration_ns = PLX_NS_PER_S;
 	begin(2, 0);
 	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
-	plx_load_reply(&load, &load.flights[1], now, true);
+	plx_load_reply(&load, &load.flights[1], now, PLX_REPLY_GOOD);
 	assert_in_flight(1);
 	assert_int_equal(load.state, PLX_LOAD_MEASURING);
 	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
