@@ -139,8 +139,7 @@ struct plx_result {
 	double rate;             /**< open loop: target per second; 0: closed loop */
 	uint64_t scheduled_ns;   /**< open loop: first to last intended send */
 	uint64_t sending_ns;     /**< open loop: first intended to last actual send */
-	bool verified;           /**< closed loop: contents were compared between round trips */
-	bool has_gaps;           /**< closed loop: skip the check of time between round trips */
+	bool has_gaps;           /**< closed loop: time passed between round trips */
 	const char *interrupted; /**< why the run stopped early; NULL: it did not */
 	bool failed;             /**< ... and not by a signal: the result is invalid */
 	uint64_t planned_count, planned_ns; /**< with interrupted: the requested amount, or 0 */
@@ -160,7 +159,7 @@ void plx_result_print(const struct plx_result *result, FILE *out, unsigned colum
 double plx_result_per_s(const struct plx_result *result);
 
 /** Check that the figures are consistent. One way: there are messages. Closed loop: mean times
- * count is within 3 % of elapsed, unless contents were verified between round trips. Open loop: it
+ * count is within 3 % of elapsed, unless time passed between round trips. Open loop: it
  * sent what was scheduled in the scheduled time, within 0.1 %, and lost nothing. Return: 0;
  * -ERANGE, with a text. */
 int plx_result_check(const struct plx_result *result);

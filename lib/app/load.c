@@ -4,6 +4,7 @@
  * follows the schedule too: requests that a stall delayed past the end are still sent. */
 #include "load.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -209,6 +210,15 @@ static int send_due(struct plx_load *load, uint64_t now_tsc)
 	return count;
 }
 
+/* The last one used is still in the cache. */
+static void put_back(struct plx_load *load, struct plx_flight *flight)
+{
+	if (load->any_order)
+		STAILQ_INSERT_HEAD(&load->free, flight, next);
+	else
+		STAILQ_INSERT_TAIL(&load->free, flight, next);
+}
+
 static void record(struct plx_load *load, const struct plx_flight *flight, uint64_t now_tsc,
 		   enum plx_reply reply)
 {
@@ -230,7 +240,7 @@ void plx_load_reply(struct plx_load *load, struct plx_flight *flight, uint64_t n
 	struct plx_flight was = *flight;
 
 	load->answered++;
-	STAILQ_INSERT_TAIL(&load->free, flight, next);
+	put_back(load, flight);
 	if (plx_unlikely(load->state == PLX_LOAD_ENDED))
 		return;
 	if (load->kind == PLX_LOAD_CLOSED)
@@ -245,7 +255,7 @@ static void drop(struct plx_load *load, struct plx_flight *flight, uint64_t now_
 {
 	load->answered++;
 	load->dropped++;
-	STAILQ_INSERT_TAIL(&load->free, flight, next);
+	put_back(load, flight);
 	if (load->dropped == load->in_flight_max)
 		finish(load, now_tsc);
 	end_if_drained(load);
@@ -290,19 +300,20 @@ static unsigned due_now(const struct plx_load *load, uint64_t now_tsc)
 
 static int send_some(struct plx_load *load, uint64_t now_tsc)
 {
-	unsigned count = 0, most;
+	int count = 0;
+	unsigned most;
 
 	if (may_send(load, now_tsc, now_tsc) && !load->blocked) {
 		most = due_now(load, now_tsc);
-		count = most ? load->send_burst(load, most) : 0;
-		load->sent += count;
+		count = most ? (int)load->send_burst(load, most) : 0;
+		load->sent += (uint64_t)count;
 	}
 	if (plx_unlikely(count && load->state == PLX_LOAD_MEASURING && !load->first_tsc))
 		load->first_tsc = now_tsc;
 	if (load->state == PLX_LOAD_DRAINING ||
 	    (load->state == PLX_LOAD_MEASURING && load->sent == load->limit))
 		end(load);
-	return (int)count;
+	return count;
 }
 
 int plx_load_turn(struct plx_load *load, uint64_t now_tsc)
@@ -324,6 +335,7 @@ void plx_load_writable(struct plx_load *load, uint64_t now_tsc)
 
 void plx_load_start(struct plx_load *load, uint64_t now_tsc)
 {
+	assert(!load->on_warm || load->kind == PLX_LOAD_ONE_WAY);
 	load->state = PLX_LOAD_WARMUP;
 	load->schedule.next_tsc = (double)now_tsc;
 	if (load->warmup_ns)

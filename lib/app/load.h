@@ -71,7 +71,7 @@ struct plx_load {
 	/** One way: send up to `most` messages, set last_tsc after them, and `blocked` if there is
 	 * no room. Return: how many were sent. */
 	unsigned (*send_burst)(struct plx_load *load, unsigned most);
-	/** The warm-up is over: call plx_load_begin, now or later. NULL: at once. */
+	/** One way: the warm-up is over: call plx_load_begin, now or later. NULL: at once. */
 	void (*on_warm)(struct plx_load *load, uint64_t now_tsc);
 	/** The run has ended, or failed. NULL: plx_loop_quit. */
 	void (*on_end)(struct plx_load *load);
@@ -92,8 +92,9 @@ struct plx_load {
 	struct plx_flight *flights;
 	STAILQ_HEAD(, plx_flight) free;
 	uint64_t flight_mask;
-	bool blocked;  /**< the next message has found no room */
-	bool has_gaps; /**< time between requests is not theirs: skip that check */
+	bool blocked;   /**< the next message has found no room */
+	bool has_gaps;  /**< time between requests is not theirs: skip that check */
+	bool any_order; /**< of replies: plx_load_oldest is not used */
 	struct plx_schedule schedule;
 	struct plx_hist rtt_ns, service_ns; /**< from the intended time; open loop: from the send */
 
@@ -103,6 +104,7 @@ struct plx_load {
 	uint64_t moved_before;
 	unsigned silent_s;
 	bool failed, signalled;
+	bool shows_progress; /**< a line of progress is on the terminal */
 	char error[512];
 	char provider[32], provider_choice[128], idle[PLX_MEASURE_IDLE_BYTES];
 	char warnings[PLX_LOAD_WARNINGS][256]; /**< reasons to doubt the figures */

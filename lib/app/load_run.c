@@ -27,14 +27,17 @@ static void on_watch(struct plx_timer *timer, void *arg)
 
 static void on_progress(struct plx_timer *timer, void *arg)
 {
-	const struct plx_load *load = arg;
+	struct plx_load *load = arg;
 	char p50[PLX_HIST_TEXT_BYTES], p99[PLX_HIST_TEXT_BYTES];
 
+	if (load->state == PLX_LOAD_IDLE)
+		return;
+	load->shows_progress = true;
 	if (load->kind == PLX_LOAD_ONE_WAY)
-		fprintf(stderr, "\r%" PRIu64 " messages sent   ", load->sent);
+		fprintf(stderr, "\r%" PRIu64 " %s sent   ", load->sent, load->unit);
 	else
-		fprintf(stderr, "\r%" PRIu64 " round trips, p50 %s us, p99 %s us   ",
-			load->rtt_ns.count,
+		fprintf(stderr, "\r%" PRIu64 " %s, p50 %s us, p99 %s us   ", load->rtt_ns.count,
+			load->unit,
 			plx_hist_quantile_format(&load->rtt_ns, 0.5, PLX_NS_PER_US, p50),
 			plx_hist_quantile_format(&load->rtt_ns, 0.99, PLX_NS_PER_US, p99));
 }
@@ -72,16 +75,15 @@ void plx_load_leave(struct plx_load *load)
 
 int plx_load_run(struct plx_load *load)
 {
-	bool shows_progress = isatty(STDERR_FILENO);
 	int rc = plx_load_enter(load);
 
 	if (rc)
 		return rc;
-	if (shows_progress)
+	if (isatty(STDERR_FILENO))
 		start_timer(load, &load->progress, on_progress);
 	plx_loop_run();
 	plx_timer_stop(&load->progress);
-	if (shows_progress)
+	if (load->shows_progress)
 		fputc('\n', stderr);
 	plx_load_leave(load);
 	return 0;

@@ -117,9 +117,11 @@ int plx_rpc_load_run(struct plx_rpc_load *rpc, uint64_t timeout_ns)
 	const struct plx_link *link;
 
 	rpc->load.send = send_call;
+	rpc->load.any_order = true;
 	rpc->call.done = on_done;
-	rpc->pauses = calloc(rpc->load.flight_mask + 1, sizeof(*rpc->pauses));
-	if (!rpc->pauses)
+	if (rpc->load.kind == PLX_LOAD_CLOSED)
+		rpc->pauses = calloc(rpc->load.flight_mask + 1, sizeof(*rpc->pauses));
+	if (rpc->load.kind == PLX_LOAD_CLOSED && !rpc->pauses)
 		return plx_fail(ENOMEM, "out of memory");
 	/* Otherwise the warm-up or the schedule would begin with the wait for a service. */
 	if (plx_loop_until(is_up_or_stopped, rpc->client, timeout_ns) != 0)

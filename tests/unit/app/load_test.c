@@ -456,6 +456,18 @@ LOAD_TEST(an_open_loop_that_cannot_keep_up_ends)
 	assert_int_equal(load.state, PLX_LOAD_DRAINING);
 }
 
+/* Otherwise each call would touch memory that has left the cache. */
+LOAD_TEST(the_last_request_is_used_again_if_replies_have_any_order)
+{
+	run.rate = 100000;
+	run.count = 10;
+	begin(PLX_LOAD_OPEN_MAX, 0);
+	plx_load_turn(&load, now);
+	load.any_order = true;
+	answer(1);
+	assert_ptr_equal(STAILQ_FIRST(&load.free), load.flights);
+}
+
 /* One way ------------------------------------------------------------------------------------ */
 
 LOAD_TEST(one_way_bursts_end_with_the_warm_up_and_with_the_run)
