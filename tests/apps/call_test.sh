@@ -41,7 +41,7 @@ measures()
 	sleep 1.5
 }
 
-start service "$apps/examples/service" --huge none --heartbeat 1s:20s --listen 127.0.0.1:0
+start service "$apps/examples/service" --huge none --heartbeat 1s:20s --self-test 1000000000 --listen 127.0.0.1:0
 server=$pid
 listening "$temp/service" || fail 'the service did not start'
 
@@ -87,6 +87,10 @@ result closed '.count == 2000 and .size_bytes == 64 and .lost == 0 and .valid an
 expect '[03]' '*as they were due*' --method echo --count 1000 --rate 2000 --arrival poisson --out "$temp/out" --name open
 result open '.count + .lost == 1000 and .rate == 2000 and .arrival == "poisson" and .seed == 1'
 expect 3 '*achieved * of *scheduled requests*' --method echo --count 100000 --rate 50000000
+# The time of comparing contents between round trips raises no doubt.
+gives 'plx-ping --process --size 64K' '[03]' '*full round trips of 65536 B*' timeout 30 "$apps/plx-ping" --huge none -- \
+	--connect "$address" --process --verify --size 64K --count 300 --warmup 10 --out "$temp/out" --name verified
+result verified '.note // "" | contains("mean x count") | not'
 expect 1 '*error: 20 calls*no call brought a reply' --method pollux.generate --count 20
 expect 1 '*does not know it; --list *' --method 777 --count 10 --rate 100
 expect 1 '*cannot make directory /proc/*' --method echo --count 5 --out /proc/none
