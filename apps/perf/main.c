@@ -59,8 +59,7 @@ static int run(void)
 
 	if (rc == 0)
 		return 0;
-	plx_app_fail(&app);
-	return rc == -EINVAL ? 2 : 1;
+	return rc == -EINVAL ? plx_app_fail_usage(&app) : plx_app_fail(&app);
 }
 
 int main(int argc, char **argv)

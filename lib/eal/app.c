@@ -104,21 +104,13 @@ static int print_version(const struct plx_app *app)
 	return plx_app_end_output(app, 0);
 }
 
-/* The text may quote the command line, and what is on it must not control a terminal. Backslashes
- * stay: some quotes are escaped already. */
+/* The text may quote the command line, and what is on it must not control a terminal. */
 int plx_app_fail(const struct plx_app *app)
 {
-	const char *error = plx_error();
-	size_t length = strlen(error);
-	char printable[PRINTABLE_BYTES], one[PLX_PRINTABLE_BYTES];
-	struct plx_text text = {.out = printable, .size = sizeof(printable)};
+	char printable[PRINTABLE_BYTES];
 
-	printable[0] = '\0';
-	for (size_t at = 0; at < length;) {
-		at += plx_printable_next(error + at, length - at, "\\", one);
-		plx_text_add(&text, "%s", one);
-	}
-	fprintf(stderr, "%s: %s\n", app_name(app), printable);
+	fprintf(stderr, "%s: %s\n", app_name(app),
+		plx_app_printable(plx_error(), printable, sizeof(printable)));
 	return STATUS_FAILED;
 }
 
@@ -130,7 +122,7 @@ int plx_app_end_output(const struct plx_app *app, int status)
 	return status ? status : STATUS_FAILED;
 }
 
-static int fail_usage(const struct plx_app *app)
+int plx_app_fail_usage(const struct plx_app *app)
 {
 	plx_app_fail(app);
 	fprintf(stderr, "try %s --help\n", app_name(app));
@@ -142,14 +134,15 @@ static int fail_usage(const struct plx_app *app)
 static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 {
 	static char text[32768]; /* one line per lcore */
+	bool is_short = app->is_short && app->is_short();
 	int rc;
 
-	conf->any_cpu = app->is_short && app->is_short();
-	if (conf->any_cpu && conf->idle == (app->eal ? app->eal->idle : NULL))
+	conf->any_cpu = conf->any_cpu || is_short;
+	if (is_short && conf->idle == (app->eal ? app->eal->idle : NULL))
 		conf->idle = "event";
 	rc = plx_eal_init(conf);
 	if (rc == -EINVAL)
-		return fail_usage(app);
+		return plx_app_fail_usage(app);
 	if (rc)
 		return plx_app_fail(app);
 	if (!conf->dry_run) {
@@ -185,7 +178,7 @@ static int start(int argc, char **argv, const struct plx_app *app, enum eal_opti
 	if (app->eal)
 		conf = *app->eal;
 	if (read_all(argc, argv, app, first, &conf))
-		status = fail_usage(app);
+		status = plx_app_fail_usage(app);
 	else if (conf.show_help)
 		status = print_help(app, first);
 	else if (conf.show_version)

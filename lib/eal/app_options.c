@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define MODES_MAX 32 /* bits of plx_option.modes */
+
 /* Find an option as plx_option_find. is_whole_out: whether the word has its whole name. */
 static int find(const struct plx_option *options, const char *word, bool *is_whole_out)
 {
@@ -20,7 +22,7 @@ bool app_options_own(const struct plx_app *app, const struct plx_option *eal, co
 	bool own_whole, eal_whole;
 	bool own_has = find(app->options, word, &own_whole) != -ENOENT ||
 		       plx_option_lacks_dash(app->options, word);
-	bool eal_has = find(eal, word, &eal_whole) >= 0;
+	bool eal_has = find(eal, word, &eal_whole) != -ENOENT;
 
 	if (!own_has || !eal_has)
 		return !eal_has;
@@ -50,6 +52,8 @@ static const char *fault_of(const struct plx_option *option)
 		return "a name has no dash in front, no '=' and no space";
 	if ((unsigned)option->kind > PLX_APP_LIST)
 		return "its kind is none of enum plx_app_kind";
+	if (is_flag && option->required)
+		return "a flag cannot be required";
 	if (is_flag != !option->placeholder)
 		return is_flag ? "a flag has no placeholder" : "it has no placeholder";
 	if (!option->to || !option->help)
@@ -63,11 +67,13 @@ static const char *fault_of(const struct plx_option *option)
 	return NULL;
 }
 
-/* The same for the row and those before it. */
-static const char *clash_of(const struct plx_option *options, unsigned row)
+/* The same for the row, the program and the rows before it. */
+static const char *clash_of(const struct plx_app *app, unsigned row)
 {
-	const struct plx_option *option = &options[row];
+	const struct plx_option *options = app->options, *option = &options[row];
 
+	if (option->modes && !app->modes)
+		return "it goes with some modes, but the program has none";
 	for (unsigned i = 0; i < row; i++) {
 		if (strcmp(options[i].name, option->name) == 0)
 			return "another row has the same name";
@@ -77,10 +83,29 @@ static const char *clash_of(const struct plx_option *options, unsigned row)
 	return NULL;
 }
 
+static int check_modes_table(const struct plx_app *app)
+{
+	unsigned count = 0;
+
+	if (!app->modes)
+		return 0;
+	if (!app->mode)
+		return plx_fail(EINVAL, "the program has modes, but nowhere to store the choice");
+	while (app->modes[count])
+		if (++count > MODES_MAX)
+			return plx_fail(
+				EINVAL,
+				"the program has too many modes; give at most %d, then NULL",
+				MODES_MAX);
+	return 0;
+}
+
 int app_options_check_table(const struct plx_app *app)
 {
 	const struct plx_option *options = app->options;
 
+	if (check_modes_table(app))
+		return -EINVAL;
 	for (unsigned i = 0; options && options[i].name; i++) {
 		const char *fault;
 
@@ -89,7 +114,7 @@ int app_options_check_table(const struct plx_app *app)
 					"the program's table of options is too long; give at most "
 					"%d, then PLX_OPTIONS_END",
 					PLX_OPTIONS_MAX);
-		fault = fault_of(&options[i]) ?: clash_of(options, i);
+		fault = fault_of(&options[i]) ?: clash_of(app, i);
 		if (fault)
 			return plx_fail(EINVAL, "the program's table of options, row %u, '%s': %s",
 					i + 1, options[i].name, fault);
@@ -122,7 +147,7 @@ int app_options_take(const struct plx_app *app, int argc, char *const *argv, uin
 	int count = plx_option_take(app->options, argc, argv, &use);
 
 	if (count == -ENOENT && !plx_option_lacks_dash(app->options, argv[0]) &&
-	    plx_option_find(plx_eal_options, argv[0]) >= 0)
+	    plx_option_find(plx_eal_options, argv[0]) != -ENOENT)
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none",
 				(int)strcspn(argv[0], "="), argv[0], app_name(app));
 	if (count == -ENOENT)
@@ -165,6 +190,12 @@ int app_options_take_mode(const struct plx_app *app, const char *word)
 			nearest ? "; did you mean " : "", nearest ?: "", nearest ? "?" : "");
 }
 
+/* Whether the option goes with the mode of the command line. */
+static bool fits_mode(const struct plx_app *app, const struct plx_option *option)
+{
+	return !option->modes || option->modes >> *app->mode & 1;
+}
+
 /* Check the options of the command line against its mode. */
 static int check_modes(const struct plx_app *app, bool has_mode, uint64_t seen)
 {
@@ -176,7 +207,7 @@ static int check_modes(const struct plx_app *app, bool has_mode, uint64_t seen)
 	for (unsigned i = 0; app->modes && app->options && app->options[i].name; i++) {
 		const struct plx_option *option = &app->options[i];
 
-		if (seen >> i & 1 && option->modes && !(option->modes >> *app->mode & 1))
+		if (seen >> i & 1 && !fits_mode(app, option))
 			return plx_fail(EINVAL, "--%s: not for %s; leave it out", option->name,
 					app->modes[*app->mode]);
 	}
@@ -192,7 +223,7 @@ int app_options_check(const struct plx_app *app, bool has_mode, uint64_t seen)
 	for (unsigned i = 0; app->options && app->options[i].name; i++) {
 		const struct plx_option *option = &app->options[i];
 
-		if (option->required && !(seen >> i & 1))
+		if (option->required && !(seen >> i & 1) && fits_mode(app, option))
 			return plx_fail(EINVAL, "--%s %s is missing", option->name,
 					option->placeholder);
 	}

@@ -34,6 +34,20 @@ void plx_app_say(const char *format, ...)
 		atomic_store_explicit(&failure, -rc, memory_order_relaxed);
 }
 
+const char *plx_app_printable(const char *from, char *out, size_t size)
+{
+	size_t length = strlen(from);
+	char one[PLX_PRINTABLE_BYTES];
+	struct plx_text text = {.out = out, .size = size};
+
+	out[0] = '\0';
+	for (size_t at = 0; at < length;) {
+		at += plx_printable_next(from + at, length - at, "\\", one);
+		plx_text_add(&text, "%s", one);
+	}
+	return out;
+}
+
 const char *plx_app_stream_error(int err)
 {
 	return err == 0     ? "not all of it could be written"

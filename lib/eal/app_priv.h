@@ -8,8 +8,8 @@
 /** Return: app->name, or the name of the program's file. */
 const char *app_name(const struct plx_app *app);
 
-/** Check the table of options, which the program writes, not its user. Return: 0; -EINVAL, the text
- * names the row. */
+/** Check the table of options and the modes, which the program writes, not its user. Return: 0;
+ * -EINVAL, the text names the row. */
 int app_options_check_table(const struct plx_app *app);
 
 /** Return whether the application parses this word: it is one of its options, or unknown to both.

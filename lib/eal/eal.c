@@ -104,7 +104,7 @@ static int check_all(const struct plx_eal_conf *conf)
 {
 	return check_links(conf) ?: eal_check_memory(conf, eal.topo, &eal.node_count)
 	    ?: eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims)
-	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore) 
+	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore)
 	    ?: eal_idle_value(conf, &eal.map, &eal.claims, eal.idle, &eal.adopted_idle);
 }
 
@@ -202,8 +202,8 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	plx_hold_stdio();
 	plx_clock_init();
-	rc = check_questions(conf) ?: plx_eal_conf_file(conf) ?: set_log_levels(conf) ?: plx_topo_open(NULL, &eal.topo)
-		?: check_all(conf);
+	rc = check_questions(conf) ?: plx_eal_conf_file(conf) ?: set_log_levels(conf)
+	  ?: plx_topo_open(NULL, &eal.topo) ?: check_all(conf);
 	if (rc)
 		goto forget;
 	eal.conf = *conf;

@@ -87,8 +87,15 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 /** Print the options with their placeholders and help. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);
 
+/** plx_printable, but a backslash is not doubled: parts of the text may be escaped already. Return:
+ * out. */
+const char *plx_app_printable(const char *from, char *out, size_t size);
+
 /** Explain an errno value of reading standard input or writing standard output. */
 const char *plx_app_stream_error(int err);
+
+/** plx_app_fail for an error of the command line; names --help. Return: 2, for `return`. */
+int plx_app_fail_usage(const struct plx_app *app);
 
 /** plx_app_flush at program exit; prints its failure. Return: status; 1 if status is 0 and output
  * was lost. plx_app_finish calls this. */

@@ -75,7 +75,7 @@ struct plx_option {
 
 	/* These may follow the help in a row. */
 	char letter PLX_OPTION_ZERO;       /**< 'p': "-p" for "--port"; 0: none */
-	bool required PLX_OPTION_ZERO;     /**< must be given */
+	bool required PLX_OPTION_ZERO;     /**< must be given, in its modes; no FLAG */
 	bool *given PLX_OPTION_ZERO;       /**< set if the option was given; may be NULL */
 	bool may_be_empty PLX_OPTION_ZERO; /**< the value */
 	uint32_t modes PLX_OPTION_ZERO;    /**< bit n: goes with modes[n] of struct plx_app; 0: with

@@ -17,6 +17,7 @@
 
 #define PROBE     "tests/apps/cli_probe"
 #define INFO      "apps/plx-info"
+#define CALL      "apps/plx-call"
 #define CAT       "apps/netio-cat"
 #define TO        "--connect", "127.0.0.1:1"
 #define AT        "--listen", "127.0.0.1:1"
@@ -80,6 +81,7 @@ static const struct row rows[] = {
 	/* usage errors of each part end with status 2 and one hint */
 	{{PROBE, "--lcore-list", "0"}, 2, {0},
 	 {"cli-probe: --lcore-list: unknown option; did you mean --lcores? (--help lists all)" TRY}},
+	{{PROBE, "--turn", "1"}, 2, {0}, {"cli-probe: --turn: ambiguous; give --turn-max or --turn-time" TRY}},
 	{{PROBE, "--lis\x1b[31m", "x"}, 2, {0}, {"cli-probe: --lis\\x1b[31m: unknown option", TRY}},
 	{{PROBE, "-l", "0@4095"}, 2, {0}, {"-l 0@4095: CPU 4095 ", "(allowed: ", "); give ", TRY}},
 	{{PROBE, "-l", "1-0"}, 2, {0}, {"-l 1-0: column 1: the range ends below its start; ", TRY}},
@@ -100,6 +102,11 @@ static const struct row rows[] = {
 	{{INFO, "-V"}, 0, {"plx-info (Pollux "}, {0}},
 	{{INFO, "--doc", "--form", "json"}, 0, {"\"schema\": 1,"}, {0}},
 	{{INFO, "-l", "0"}, 2, {0}, {"plx-info: -l: an EAL option; plx-info takes none\ntry plx-info --help\n"}},
+
+	/* plx-call: a short run sleeps, unless the user decides otherwise */
+	{{CALL, TO, "--list", "--dry-run"}, 0, {"main, idle event\n"}, {0}},
+	{{CALL, TO, "--list", "--dry-run", "--idle", "poll", "-l", "0@%cpu"}, 0,
+	 {"lcore 0: CPU %cpu, ", "main, idle poll\n"}, {0}},
 
 	/* netio-cat: the words that say what it does, its tags and addresses */
 	{{CAT, TO}, 2, {0}, {"what to do is missing; give publish, subscribe, send, push or recv as the first word"}},

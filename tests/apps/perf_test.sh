@@ -31,7 +31,7 @@ has()
 # refuses TEXT OPTION...: before anything is measured, and leaves no file.
 refuses()
 {
-	gives "${*:2}" 2 "*$1*" timeout 60 "$program" "${@:2}"
+	gives "${*:2}" 2 "*$1*try plx-perf --help" timeout 60 "$program" "${@:2}"
 }
 
 refuses 'what to do is missing; give ring, pool or hop' --rounds 1

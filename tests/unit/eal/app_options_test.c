@@ -147,6 +147,7 @@ TEST(bad_options_are_reported)
 		{{"--lcore-list=1"}, "--lcore-list: unknown option; did you mean --lcores?"},
 		{{"--lcores=0"}, "--lcores: an EAL option; prog takes none"},
 		{{"-l", "0"}, "-l: an EAL option; prog takes none"},
+		{{"--turn=1"}, "--turn: an EAL option; prog takes none"}, /* one of two */
 		{{"-x"}, "-x: unknown option (--help lists all)"},
 		{{"-verify"}, "-verify: a long option has two dashes; give --verify"},
 		{{"listen"}, "listen: not an option; did you mean --listen? (--help lists all)"},
@@ -225,6 +226,7 @@ TEST(a_program_may_do_what_its_first_word_says)
 	static const struct plx_option own[] = {
 		PLX_FLAG("verify", &values.verify, "", .modes = 1 << 0 | 1 << 2),
 		PLX_FLAG("quiet", &values.quiet, ""),
+		PLX_ADDRESS("from", &values.from, "", .required = true, .modes = 1 << 1),
 		PLX_OPTIONS_END,
 	};
 	static const struct {
@@ -232,7 +234,8 @@ TEST(a_program_may_do_what_its_first_word_says)
 		unsigned mode;
 	} rows[] = {
 		{{"send", "--verify"}, NULL, 0},
-		{{"push", "--quiet"}, NULL, 1},
+		{{"push", "--from=a:1"}, NULL, 1},
+		{{"push", "--quiet"}, "--from ADDR is missing", 0},
 		{{"receive", "--verify", "--quiet"}, NULL, 2},
 		{{"push", "--verify"}, "--verify: not for push; leave it out", 0},
 		{{"receve"},
@@ -288,6 +291,8 @@ TEST(a_faulty_row_is_refused_before_any_word)
 		{PLX_FLAG("x", NULL, ""), "row 2, 'x': it has nowhere to store its value"},
 		{PLX_FLAG("x", &flag, NULL), "row 2, 'x': it has no help"},
 		{PLX_CHOICE("x", "NAME", &values.colour, NULL, ""), "it has no choices"},
+		{PLX_FLAG("x", &flag, "", .required = true), "a flag cannot be required"},
+		{PLX_FLAG("x", &flag, "", .modes = 1), "but the program has none"},
 		{PLX_FLAG("x", &flag, "", .letter = '-'), "neither a letter nor a digit"},
 		{PLX_FLAG("x", &flag, "", .letter = 'l'), "belongs to an option of the EAL"},
 		{PLX_FLAG("x", &flag, "", .letter = 'f'), "another row has the same letter"},
@@ -306,6 +311,22 @@ TEST(a_faulty_row_is_refused_before_any_word)
 		else
 			assert_int_equal(plx_app_parse(0, NULL, &faulty), 0);
 	}
+}
+
+TEST(faulty_modes_are_refused)
+{
+	const char *modes[34] = {NULL};
+	unsigned mode = 0;
+	const struct plx_app nowhere = {.name = "nowhere", .modes = modes};
+	const struct plx_app many = {.name = "many", .modes = modes, .mode = &mode};
+	const char *word = "m";
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(modes) - 1; i++)
+		modes[i] = word;
+	assert_fails(plx_app_parse(1, (char **)&word, &nowhere), -EINVAL, "nowhere to store");
+	assert_fails(plx_app_parse(1, (char **)&word, &many), -EINVAL, "give at most 32");
+	modes[32] = NULL;
+	assert_works(plx_app_parse(1, (char **)&word, &many));
 }
 
 TEST(a_table_that_is_too_long_is_refused)
@@ -334,7 +355,8 @@ TEST(options_of_the_program_are_separated_from_those_of_the_eal)
 		"-p",         "-p12345", "-q",   "listen",
 		"--nonsense", "-",       "" /* unknown: the program refuses them */
 	};
-	static const char *const eals[] = {"--lcores", "--lcor=0", "-l", "-l0", "--help", "-V"};
+	static const char *const eals[] = {"--lcores", "--lcor=0", "-l",    "-l0",
+					   "--help",   "-V",       "--turn"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(own); i++)
 		assert_true(app_options_own(&app, plx_eal_options, own[i], false));
