@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What to change on a host so that Pollux runs well: the table of rules and the report. */
 #include "doctor_priv.h"
+#include "option_words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -98,9 +99,11 @@ void info_print_findings(const struct info *info, FILE *out)
 		fprintf(out, "  nothing to change\n");
 	for (unsigned i = 0; i < info->finding_count; i++) {
 		const struct info_finding *finding = &info->findings[i];
+		char seen[4 * sizeof(finding->seen)]; /* a byte becomes four at most */
 
 		fprintf(out, "  %s %s: %s\n", marks[finding->severity],
-			info_severity_names[finding->severity], finding->seen);
+			info_severity_names[finding->severity],
+			plx_app_printable(finding->seen, seen, sizeof(seen)));
 		wrapped(out, "why: ", finding->why);
 		/* Not wrapped, so that it can be copied. */
 		if (finding->command[0])

@@ -235,7 +235,7 @@ struct info_device {
 	/* See info_complete. */
 	const char *transport, *protocol; /* "InfiniBand", "RoCE" */
 	int inline_max_bytes;             /* -1: unknown */
-	char cpus[256];                   /* of its NUMA node; "": unknown */
+	char cpus[4096];                  /* of its NUMA node; "": unknown */
 	struct info_port ports[PLX_RDMA_PORTS_MAX];
 };
 

@@ -55,7 +55,7 @@ static int gather(struct info *info)
 static int show(const struct info *info)
 {
 	if (format == JSON)
-		return info_print_json(info, stdout);
+		return info_print_json(info, stdout) ?: plx_app_flush();
 	if (!doctor_only)
 		info_print(info, stdout);
 	info_print_findings(info, stdout);

@@ -2,12 +2,14 @@
 /* Print struct info by its description: as text for people, and as one JSON object for programs.
  * CPU sets are texts in the kernel's list format; in JSON unknown values are null. */
 #include "describe.h"
+#include "option_words.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
-#define VALUE_BYTES 4096
+#define VALUE_BYTES     4096
+#define PRINTABLE_BYTES (4 * VALUE_BYTES) /* a byte becomes four at most */
 
 /* The structures of a list, one after the other. parent: the structure above the list's own.
  * Return: NULL after the last. */
@@ -33,9 +35,9 @@ static const void *next_item(const struct info_field *list, const void *data, co
 /* Invalid UTF-8 is escaped; otherwise there would be no JSON at all. */
 static json_t *text_json(const char *text)
 {
-	char printable[1024];
+	char printable[PRINTABLE_BYTES];
 
-	return json_string(plx_printable(text, printable, sizeof(printable)));
+	return json_string(plx_app_printable(text, printable, sizeof(printable)));
 }
 
 static json_t *words_json(const char *list)
@@ -203,10 +205,20 @@ static void put_cpus(FILE *out, const struct plx_cpuset *cpus)
 		plx_cpuset_count(cpus));
 }
 
+/* What the kernel and its users name must not control a terminal. */
+static void put_text(FILE *out, const char *text)
+{
+	char printable[PRINTABLE_BYTES];
+
+	fputs(plx_app_printable(text, printable, sizeof(printable)), out);
+}
+
 static void put_words(FILE *out, const json_t *array)
 {
-	for (size_t i = 0; i < json_array_size(array); i++)
-		fprintf(out, "%s%s", i ? " " : "", json_string_value(json_array_get(array, i)));
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		fputs(i ? " " : "", out);
+		put_text(out, json_string_value(json_array_get(array, i)));
+	}
 }
 
 /* Whether the text has more of the value than `missing`. */
@@ -247,13 +259,13 @@ static void put_known(struct page *page, const struct info_field *field, const v
 	if (field->kind == INFO_OBJECT)
 		put_fields(page, field->of, (const char *)data + field->offset, data);
 	else if (field->kind == INFO_STATE)
-		fputs(info_state_word(json_string_value(value)), out);
+		put_text(out, info_state_word(json_string_value(value)));
 	else if (field->kind == INFO_CPUS)
 		put_cpus(out, (const void *)((const char *)data + field->offset));
 	else if (field->kind == INFO_BYTES)
 		put_bytes(out, (uint64_t)json_integer_value(value));
 	else if (json_is_string(value))
-		fputs(json_string_value(value), out);
+		put_text(out, json_string_value(value));
 	else if (json_is_integer(value))
 		fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))

@@ -103,6 +103,17 @@ PLX_TEST(a_host_is_printed_in_sections)
 	ASSERT_PRINTS("\nDoctor\n  nothing to change\n");
 }
 
+PLX_TEST(control_characters_are_escaped_once)
+{
+	shared_host();
+	strcpy(info->cpus.claims[0].command, "\\x1b"); /* as info_read_command escapes it */
+	strcpy(info->kernel.clocksource, "t\x1b[31m");
+	info->kernel.quota = (struct plx_cpu_quota){.cpus = 1.5, .path = "/f\n"};
+	ASSERT_JSON("{'kernel': {'clocksource': 't\\\\x1b[31m', 'cpu_quota': {'file': '/f\\n'}}, "
+		    "'cpus': {'claims': [{'command': '\\\\x1b'}, {}]}}");
+	ASSERT_PRINTS("claimed         1 by \\x1b (pid 99)\n", "t\\x1b[31m", " (/f\\x0a)\n");
+}
+
 /* Without libfabric's providers, because shm is part of the library. libfabric probes once per
  * process, and no other test of this program triggers that. */
 PLX_TEST(the_drivers_of_pollux_are_always_available)

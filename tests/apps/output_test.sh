@@ -34,8 +34,10 @@ for program in plx-echo plx-info; do
 		check "$program $word without an output" '(($? == 1)) && [[ $got == "$program: standard output: it is closed" ]]'
 	done
 done
-got=$("$apps/plx-info" 2>&1 >/dev/full)
-check 'plx-info on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
+for format in text json; do
+	got=$("$apps/plx-info" --format $format 2>&1 >/dev/full)
+	check "plx-info --format $format on a full device" '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
+done
 got=$("$apps/plx-echo" --dry-run --listen 127.0.0.1:0 2>&1 >/dev/full)
 check 'a dry run on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
 "$apps/plx-info" >/dev/null 2>"$temp/info.err" <&- && [[ ! -s $temp/info.err ]]
