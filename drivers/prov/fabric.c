@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOG_LINE_MAX   512
-#define PARAM_NAME_MAX 64
+#define LOG_LINE_MAX 512
 
 PLX_LOG_COMPONENT(prov_component, "prov");
 
@@ -72,19 +71,25 @@ void prov_begin(const struct prov *prov, bool loading)
 	pthread_mutex_unlock(&lock);
 }
 
+const char *prov_param_name(const struct fi_provider *provider, const char *key,
+			    char out[PROV_PARAM_NAME_MAX])
+{
+	snprintf(out, PROV_PARAM_NAME_MAX, "FI_%s_%s", provider->name, key);
+	for (char *at = out; *at; at++)
+		*at = (char)toupper(*at);
+	return out;
+}
+
 const char *prov_param(const struct fi_provider *provider, bool loading, const char *key,
 		       const char *help)
 {
-	char name[PARAM_NAME_MAX], *text = NULL;
+	char name[PROV_PARAM_NAME_MAX], *text = NULL;
 
 	if (loading) {
 		fi_param_define(provider, key, FI_PARAM_STRING, "%s", help);
 		return fi_param_get_str((struct fi_provider *)provider, key, &text) ? NULL : text;
 	}
-	snprintf(name, sizeof(name), "FI_%s_%s", provider->name, key);
-	for (char *at = name; *at; at++)
-		*at = (char)toupper(*at);
-	return getenv(name);
+	return getenv(prov_param_name(provider, key, name));
 }
 
 /* Unsupported calls: fi_getinfo does not offer them. */

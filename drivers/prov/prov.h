@@ -69,6 +69,12 @@ void prov_log(const struct fi_provider *provider, enum fi_log_level level, const
  * while libfabric loads it; only libfabric's parameter and log calls are allowed then. */
 void prov_begin(const struct prov *prov, bool loading);
 
+#define PROV_PARAM_NAME_MAX 64
+
+/* Write the parameter's name in the environment, FI_PLX_TCP_KEY. Return: out. */
+const char *prov_param_name(const struct fi_provider *provider, const char *key,
+			    char out[PROV_PARAM_NAME_MAX]);
+
 /* The text of a parameter, FI_PLX_TCP_KEY in the environment; NULL: not set. loading: as in
  * prov_begin; fi_info -e then shows it with its help. */
 const char *prov_param(const struct fi_provider *provider, bool loading, const char *key,

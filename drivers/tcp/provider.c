@@ -39,14 +39,16 @@ static void read_params(bool loading)
 {
 	for (const struct plx_setting *param = tcp_settings; param->key; param++) {
 		const char *text = prov_param(&tcp_prov, loading, param->key, param->help);
+		char name[PROV_PARAM_NAME_MAX];
 		uint64_t value;
 
 		if (!text)
 			continue;
-		if (plx_parse_uint(param->key, text, param->least, param->most, &value) == 0)
+		if (plx_parse_uint(prov_param_name(&tcp_prov, param->key, name), text, param->least,
+				   param->most, &value) == 0)
 			*param->value = (uint32_t)value;
 		else
-			tcp_log(FI_LOG_WARN, "FI_PLX_TCP: %s; the default is used", plx_error());
+			tcp_log(FI_LOG_WARN, "%s; the default is used", plx_error());
 	}
 }
 
