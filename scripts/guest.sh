@@ -33,7 +33,7 @@ modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy veth sch_netem 
 # Environment variables passed to the command.
 environment='@(PATH|HOME|LANG|LD_LIBRARY_PATH|CI|@(A|L|UB|T)SAN_OPTIONS|@(FI|PLX|RDMAV)_*)'
 
-net=loop
+net=''
 writable=()
 siw_wanted=1
 prepare_only=0
@@ -478,14 +478,17 @@ run_guest()
 	return "$guest_status"
 }
 
+numa_or_net='--numa and --net: give one of them'
 while (($#)); do
 	case $1 in
 	--net)
 		[[ ${2-} =~ ^(loop|pair)$ ]] || fail "--net ${2-}: give loop or pair" 2
+		[[ $net != numa ]] || fail "$numa_or_net" 2
 		net=$2
 		shift
 		;;
 	--numa)
+		[[ $net != @(loop|pair) ]] || fail "$numa_or_net" 2
 		net=numa siw_wanted=0
 		export PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2 # for tests/guest
 		;;
@@ -517,6 +520,7 @@ while (($#)); do
 	esac
 	shift
 done
+net=${net:-loop}
 ((prepare_only == ($# == 0))) || fail 'give a command to run, or --prepare' 2
 
 begin

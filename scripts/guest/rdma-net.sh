@@ -87,7 +87,6 @@ kinds=(rxe)
 [[ ! -d /sys/module/siw ]] || kinds+=(siw)
 status=0
 
-ip link set lo up
 if [[ $1 == pair ]]; then
 	accept all
 	order_tables || status=1

@@ -47,6 +47,7 @@ ulimit -n 65536
 "$guest/busybox" hostname localhost
 # Built for this kernel, but it may not load: the guest works without it.
 [[ ! -e $guest/siw.ko ]] || "$guest/busybox" insmod "$guest/siw.ko" 2>"$stderr"
+ip link set lo up 2>/dev/console || die 'lo stays down; see above'
 # plx_net is in the environment, like every parameter unknown to the kernel.
 [[ ${plx_net-} == numa ]] || bash "$guest/rdma-net.sh" "${plx_net-}" 2>/dev/console || die 'no network; see above'
 run_command
