@@ -5,11 +5,20 @@
 #include "option_words.h"
 
 #include <inttypes.h>
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
 #define VALUE_BYTES     4096
 #define PRINTABLE_BYTES (4 * VALUE_BYTES) /* a byte becomes four at most */
+
+static unsigned number_at(const char *data, size_t offset)
+{
+	unsigned number;
+
+	memcpy(&number, data + offset, sizeof(number));
+	return number;
+}
 
 /* The structures of a list, one after the other. parent: the structure above the list's own.
  * Return: NULL after the last. */
@@ -17,14 +26,13 @@ static const void *next_item(const struct info_field *list, const void *data, co
 			     unsigned *at)
 {
 	const char *owner = list->match ? parent : data;
-	const unsigned *count = (const void *)(owner + list->count_offset);
+	unsigned count = number_at(owner, list->count_offset);
 
-	while (*at < *count) {
+	while (*at < count) {
 		const char *item = owner + list->offset + (*at)++ * list->item_bytes;
 
 		if (!list->match ||
-		    *(const unsigned *)(const void *)(item + list->item_offset) ==
-			    *(const unsigned *)((const char *)data + list->own_offset))
+		    number_at(item, list->item_offset) == number_at(data, list->own_offset))
 			return item;
 	}
 	return NULL;
@@ -99,6 +107,7 @@ static json_t *value_json(const struct info_field *field, const void *data, cons
 		const bool *yes;
 	} value = {.at = (const char *)data + field->offset};
 
+	assert(value.at);
 	switch (field->kind) {
 	case INFO_TEXT:
 	case INFO_STATE:
@@ -151,7 +160,7 @@ static json_t *object_json(const struct info_field *field, const void *data, con
 
 int info_print_json(const struct info *info, FILE *out)
 {
-	json_t *all = object_json(info_fields, info, NULL);
+	json_t *all = object_json(info_fields, info, info);
 	int err = 0;
 
 	if (!all)
@@ -277,7 +286,7 @@ static void put_known(struct page *page, const struct info_field *field, const v
 
 static void put_value(struct page *page, const struct info_field *field, const void *data)
 {
-	json_t *value = value_json(field, data, NULL);
+	json_t *value = value_json(field, data, data);
 	bool shown = is_shown(value);
 
 	if (field->label && (shown || field->missing))
@@ -311,6 +320,6 @@ void info_print(const struct info *info, FILE *out)
 	struct page page = {.out = out};
 
 	fprintf(out, "Pollux %s\n", info->version);
-	put_fields(&page, info_fields, info, NULL);
+	put_fields(&page, info_fields, info, info);
 	end_line(&page);
 }

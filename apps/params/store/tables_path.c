@@ -24,12 +24,12 @@ static int lock(const struct tables *tables, int log)
 int tables_check_log(const struct tables *tables)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-	char path[PATH_MAX + 4];
+	char full[PATH_MAX], path[PATH_MAX + 4];
 	int log, rc;
 
-	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, path) & 0xff) != SQLITE_OK)
+	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, full) & 0xff) != SQLITE_OK)
 		return 0; /* opening it reports the error */
-	strcat(path, "-wal");
+	snprintf(path, sizeof(path), "%s-wal", full);
 	log = open(path, O_RDWR | O_CLOEXEC); /* NFS locks only what may be written */
 	if (log < 0)
 		return 0;
