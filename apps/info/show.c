@@ -5,7 +5,6 @@
 #include "option_words.h"
 
 #include <inttypes.h>
-#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -96,7 +95,7 @@ static json_t *optional_json(const struct info_field *field, const void *data, c
 /* Return: NULL: the value is unknown. */
 static json_t *value_json(const struct info_field *field, const void *data, const void *parent)
 {
-	const union {
+	union {
 		const void *at;
 		const char *text; /* char[] */
 		const char *const *pointer;
@@ -105,9 +104,10 @@ static json_t *value_json(const struct info_field *field, const void *data, cons
 		const uint64_t *large;
 		const double *real;
 		const bool *yes;
-	} value = {.at = (const char *)data + field->offset};
+	} value;
 
-	assert(value.at);
+	value.at = (const char *)data +
+		   field->offset; /* clang-tidy: an initializer clears the rest */
 	switch (field->kind) {
 	case INFO_TEXT:
 	case INFO_STATE:
