@@ -307,7 +307,8 @@ static int start_thread(struct journal *journal, const cpu_set_t *cpus)
 	int rc;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus);
+	if (cpus)
+		pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus);
 	rc = pthread_create(&journal->thread, &attr, write_batches, journal);
 	pthread_attr_destroy(&attr);
 	return rc ? plx_fail(rc, "the journal's thread cannot be started: %s", strerror(rc)) : 0;
