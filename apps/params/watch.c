@@ -23,7 +23,7 @@ static struct {
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
 	bool is_subscribed;
-	bool lists;   /* all is to be listed, once subscribed */
+	bool lists;   /* list everything after subscribing */
 	bool asks;    /* the port where changes are published may be another one */
 	bool is_gone; /* and this was reported */
 } seen;
