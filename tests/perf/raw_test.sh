@@ -108,7 +108,7 @@ stream()
 own=(tcp)
 [[ $(printf '%s\n1.18\n' "$(pkg-config --modversion libfabric)" | sort -V | head -n 1) == 1.18 ]] || own+=(net)
 
-for size in 1 65536 1048576; do
+for size in 1 1048576; do
 	exchange raw-tcp 127.0.0.1:0 $size
 	exchange raw-fi 127.0.0.1:0 $size --provider "${own[-1]}"
 	exchange raw-fi 127.0.0.1:0 $size --provider tcp --cq none
@@ -172,39 +172,17 @@ says 2 'give one of --listen ADDR and --connect ADDR' "$programs/link-beside"
 says 2 'give --listen HOST:PORT or --connect HOST:PORT' "$programs/raw-tcp"
 says 2 'give one of --listen and --connect, once' "$programs/raw-tcp" --listen a:1 --connect b:2
 says 2 'HOST:PORT is needed' "$programs/raw-tcp" --connect nowhere
-says 2 '--size' "$programs/raw-tcp" --connect a:1 --size 0
-says 2 '--provider: ' "$programs/raw-tcp" --connect a:1 --provider net
-says 2 '--cq x: unknown value; give one of: fd, none' "$programs/raw-fi" --connect a:1 --cq x
-says 2 '--idle x: unknown value; give one of: poll, event' "$programs/raw-fi" --connect a:1 --idle x
 says 2 '--cq: unknown option' "$programs/raw-tcp" --connect a:1 --cq none
-says 2 '--idle: ' "$programs/raw-fi-shm" --connect a:1 --idle event
 says 2 '--idle event needs --cq fd' "$programs/raw-fi" --connect a:1 --idle event --cq none
-says 2 '--window: unknown option' "$programs/raw-fi" --connect a:1 --window 4
-says 2 '--copy: unknown option' "$programs/raw-fi-stream" --connect a:1 --copy
-says 2 '--posted' "$programs/raw-fi-stream" --connect a:1 --posted 0
 says 2 'has messages of 64 B alone' "$programs/raw-bare" --connect a --size 65
 says 1 'cannot run there' "$programs/raw-tcp" --listen 127.0.0.1:0 --cpu 1023
-says 1 'no client came to 127.0.0.1:0 within' "$programs/raw-tcp" --listen 127.0.0.1:0 --wait 200ms
-for name in raw-bare raw-eventfd; do
-	says 1 "no client came to pollux-test-$$ within" "$programs/$name" --listen "pollux-test-$$" --wait 200ms
-	says 1 "cannot connect to pollux-test-$$" "$programs/$name" --connect "pollux-test-$$"
-done
-says 1 'in vain for a client' "$programs/raw-fi-stream" --listen 127.0.0.1:0 --wait 200ms
-[[ ! -x $programs/raw-zmq-stream ]] ||
-	says 1 'in vain for a client' "$programs/raw-zmq-stream" --listen 127.0.0.1:0 --wait 200ms
+says 1 'no client came to' "$programs/raw-bare" --listen "pollux-test-$$" --wait 200ms
 says 1 'in vain for a client' "$programs/raw-fi" --listen 127.0.0.1:0 --wait 200ms
 says 1 'in vain for a client' "$programs/raw-fi-shm" --listen "pollux-test-$$" --wait 200ms
+says 1 "cannot connect to pollux-test-$$" "$programs/raw-bare" --connect "pollux-test-$$"
 says 1 'provider nosuch has no FI_EP_MSG endpoint' "$programs/raw-fi" --connect 127.0.0.1:1 --provider nosuch
-# Of 192.0.2.0/24 (RFC 5737) no host has an address, so no RDMA device has either; a way there it may
-# have.
-says 1 'provider verbs has no FI_EP_MSG endpoint for 192.0.2.1:7000' \
-	"$programs/raw-fi" --provider verbs --listen 192.0.2.1:7000
-check '... and what is needed' grep -qF 'an address of an RDMA device is needed' "$work/err"
-[[ -n $(ls /sys/class/infiniband 2>/dev/null) ]] ||
-	says 1 'provider verbs has no FI_EP_MSG endpoint for 192.0.2.1:7000' \
-		"$programs/raw-fi" --provider verbs --connect 192.0.2.1:7000
-says 2 '--idle event needs --cq fd' "$programs/raw-fi" --provider verbs --listen a:1 --idle event --cq none
-says 1 'provider verbs has no FI_EP_MSG endpoint' "$programs/raw-fi-stream" --provider verbs --listen 192.0.2.1:7000
+# Of 192.0.2.0/24 (RFC 5737) no host has an address, so no RDMA device has either.
+says 1 'an address of an RDMA device is needed' "$programs/raw-fi" --provider verbs --listen 192.0.2.1:7000
 says 2 '--cpus' "$programs/hiccup" --cpus x
 check 'hiccup reports every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
 check '... in JSON too' jq -e --argjson cpus "$(nproc)" '.cpus | length == $cpus' "$work/h.json"
@@ -213,30 +191,7 @@ read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) printf "%d ", i }')
 ((${#cpus[@]} < 2)) ||
 	check 'cache-line prints a time' grep -qxE '[1-9][0-9]+' <("$programs/cache-line" "${cpus[0]}" "${cpus[1]}")
-says 2 'give two CPUs' "$programs/cache-line" 0
 says 2 'CPU 0 twice' "$programs/cache-line" 0 0
-says 1 'cannot run on CPUs 0 and 1023' "$programs/cache-line" 0 1023
-
-# An answer that is not the one to this message would be there early, and look like a quick one.
-# misnumber PROGRAM THERE BACK NUMBER WORDS
-misnumber()
-{
-	local name=$1 address=
-
-	: >"$work/server"
-	"$programs/raw-wrong-number" "pollux-test-$$" "$2" "$3" "$4" >"$work/server" 2>&1 &
-	server=$!
-	wait_listening
-	says 1 "$5" "$programs/$name" --connect "$address" --count 30
-	wait "$server"
-	check "$name: ... and it was a wrong number that it got ($(tail -n 1 "$work/server"))" test $? = 0
-	server=
-}
-
-# The first message is in the first line, its answer in one of another page; of raw-eventfd they are
-# side by side, numbers after 64 bytes.
-misnumber raw-bare 56 $((8192 + 128 + 56)) 2 'an answer came twice'
-misnumber raw-eventfd 64 $((128 + 64)) 2 'an answer was lost'
 
 # A peer that vanishes ends a program within seconds.
 vanish()
