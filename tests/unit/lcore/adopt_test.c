@@ -26,18 +26,12 @@ static void *adopt_and_leave(void *arg)
 
 ONE_LCORE(a_thread_becomes_an_lcore_and_leaves)
 {
-	assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
 	assert_int_equal(plx_lcore_count(), 2);
 	assert_int_equal(plx_lcore_state(1), PLX_LCORE_OFF);
 	assert_int_equal(plx_lcore_cpu(1), PLX_CPU_MAX);
 	assert_false(plx_lcore_is_worker(1));
-}
-
-ONE_LCORE(an_id_is_used_again)
-{
-	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(on_thread(adopt_and_leave, NULL), 1);
-	assert_int_equal(plx_lcore_count(), 2);
 }
 
 static cpu_set_t cpus_now(void)
@@ -93,36 +87,6 @@ TWO_LCORES(a_worker_that_was_never_launched_gives_its_cpu)
 	assert_int_equal(on_thread(report_cpu, NULL), 10);
 }
 
-static void *report_alpha(void *arg)
-{
-	struct plx_idle_conf conf;
-
-	assert_works(plx_lcore_adopt());
-	assert_int_equal(plx_lcore_id(), 10);
-	assert_works(plx_idle_get(10, &conf));
-	*(double *)arg = conf.alpha;
-	assert_works(plx_lcore_leave());
-	return NULL;
-}
-
-PLX_TEST(a_worker_on_any_cpu_gives_its_lcore_and_policy)
-{
-	const struct plx_idle_conf eco = {.alpha = PLX_IDLE_ECO};
-	double alpha = 0;
-
-	lcores_prepare(2);
-	lcores.places[1].cpus = *plx_topo_allowed(lcores.topo);
-	assert_works(plx_lcores_init(&lcores.conf));
-	assert_works(plx_idle_set(10, &eco));
-	for (unsigned i = 0; i < 2; i++) {
-		run_in_thread(report_alpha, &alpha);
-		assert_true(alpha == PLX_IDLE_ECO);
-	}
-	assert_int_equal(plx_lcore_count(), 2);
-	assert_works(plx_lcores_fini(10 * PLX_NS_PER_S));
-	plx_topo_close(lcores.topo);
-}
-
 TWO_LCORES(a_worker_that_was_launched_keeps_its_cpu)
 {
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 0);
@@ -135,30 +99,20 @@ static int leave_on_worker(void *arg)
 	return plx_lcore_leave();
 }
 
-TWO_LCORES(workers_do_not_leave)
-{
-	assert_int_equal(run_on(10, leave_on_worker, NULL), -EPERM);
-}
-
 static void leave_in_callback(void *arg)
 {
 	*(int *)arg = plx_lcore_leave();
 	plx_loop_quit();
 }
 
-ONE_LCORE(a_callback_does_not_leave)
+TWO_LCORES(workers_and_callbacks_do_not_leave)
 {
 	int rc = 0;
 
+	assert_int_equal(run_on(10, leave_on_worker, NULL), -EPERM);
 	assert_int_equal(plx_lcore_send(0, leave_in_callback, &rc), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(rc, -EBUSY);
-}
-
-PLX_TEST(there_is_nothing_to_join_before_init)
-{
-	assert_fails(plx_lcore_adopt(), -ENOENT, "plx_lcore_adopt: Pollux is not up");
-	assert_fails(plx_lcore_leave(), -ENOENT, NOT_UP("plx_lcore_leave"));
 }
 
 static void *leave_at_once(void *arg)
@@ -170,9 +124,13 @@ static void *leave_at_once(void *arg)
 	return NULL;
 }
 
-ONE_LCORE(threads_that_are_not_lcores_get_the_next_step)
+PLX_TEST(errors_name_the_next_step)
 {
+	assert_fails(plx_lcore_adopt(), -ENOENT, "plx_lcore_adopt: Pollux is not up");
+	assert_fails(plx_lcore_leave(), -ENOENT, NOT_UP("plx_lcore_leave"));
+	lcores_up(1);
 	run_in_thread(leave_at_once, NULL);
+	lcores_down();
 }
 
 /* Messages ----------------------------------------------------------------------------------- */
@@ -229,48 +187,40 @@ ONE_LCORE(what_was_sent_before_is_received_before_the_thread_leaves)
 
 /* What it leaves -------------------------------------------------------------------------- */
 
-static int forbidden_poll(void *arg, uint64_t now_ns)
+static int poll_after_end(void *arg, uint64_t now_ns)
 {
 	fail();
 	return 0;
 }
 
-static void forbidden_timer(struct plx_timer *timer, void *arg)
+static void expire_after_end(struct plx_timer *timer, void *arg)
 {
 	fail();
 }
 
-static void forbidden_task(struct plx_task *task, void *arg)
+static void run_after_end(struct plx_task *task, void *arg)
 {
 	fail();
 }
 
-static void forbidden_fd(int fd, uint32_t events, void *arg)
+static void read_after_end(int fd, uint32_t events, void *arg)
 {
 	fail();
 }
-
-struct things {
-	int pipe[2];
-	struct plx_timer timer;
-	struct plx_task task;
-};
 
 static void *leave_things(void *arg)
 {
-	struct things *things = arg;
+	struct plx_timer timer;
+	struct plx_task task;
+	int *pipe = arg;
 
 	assert_works(plx_lcore_adopt());
-	assert_int_equal(plx_lcore_id(), 1);
-	plx_timer_init(&things->timer, forbidden_timer, NULL);
-	plx_timer_start(&things->timer, 1);
-	assert_works(plx_lcore_leave());
-	assert_works(plx_lcore_adopt());
-	assert_works(plx_poller_add("forbidden", forbidden_poll, NULL, NULL));
-	plx_task_init(&things->task, forbidden_task, NULL);
-	plx_task_schedule(&things->task);
-	assert_works(
-		plx_fd_add(things->pipe[0], EPOLLIN, forbidden_fd, NULL, &(struct plx_fd *){0}));
+	plx_timer_init(&timer, expire_after_end, NULL);
+	plx_timer_start(&timer, 1);
+	plx_task_init(&task, run_after_end, NULL);
+	plx_task_schedule(&task);
+	assert_works(plx_poller_add("left", poll_after_end, NULL, NULL));
+	assert_works(plx_fd_add(pipe[0], EPOLLIN, read_after_end, NULL, &(struct plx_fd *){0}));
 	assert_works(plx_lcore_leave());
 	return NULL;
 }
@@ -287,16 +237,14 @@ static void *turn_often(void *arg)
 
 ONE_LCORE(timers_tasks_pollers_and_descriptors_end_with_the_thread)
 {
-	struct things things;
+	int ends[2];
 
-	assert_int_equal(pipe(things.pipe), 0);
-	assert_int_equal(write(things.pipe[1], "x", 1), 1);
-	on_thread(leave_things, &things);
-	memset(&things.timer, 0xee, sizeof(things.timer));
-	memset(&things.task, 0xee, sizeof(things.task));
-	close(things.pipe[0]);
-	close(things.pipe[1]);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	on_thread(leave_things, ends);
 	on_thread(turn_often, NULL);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void *leave_buffer(void *arg)
@@ -390,8 +338,6 @@ ONE_LCORE(fini_names_an_adopted_thread_that_does_not_leave)
 static void *end_without_leaving(void *arg)
 {
 	check(plx_lcore_adopt() == 0);
-	if (arg)
-		pthread_exit(NULL);
 	return NULL;
 }
 
@@ -402,35 +348,8 @@ CHILD_TEST(an_error_names_a_thread_that_ends_without_leaving)
 	log_capture();
 	run_in_thread(end_without_leaving, NULL);
 	check(log_count("lcore 1 (not pinned): its thread has ended without plx_lcore_leave") == 1);
-	run_in_thread(end_without_leaving, "by pthread_exit");
-	check(log_count("lcore 2 (not pinned): its thread has ended without plx_lcore_leave") == 1);
 	check(plx_lcores_fini(PLX_NS_PER_MS) == -ETIMEDOUT);
 	check(strstr(plx_error(), "it must call plx_lcore_leave first"));
-}
-
-/* As a library does it for threads that use it. */
-static pthread_key_t leaves;
-
-static void leave(void *arg)
-{
-	assert_works(plx_lcore_leave());
-}
-
-static void *end_with_key(void *arg)
-{
-	assert_works(plx_lcore_adopt());
-	pthread_setspecific(leaves, &leaves);
-	return NULL;
-}
-
-ONE_LCORE(a_destructor_of_thread_specific_data_may_leave)
-{
-	assert_int_equal(pthread_key_create(&leaves, leave), 0);
-	log_capture();
-	run_in_thread(end_with_key, NULL);
-	assert_string_equal(log_text, "");
-	plx_log_set_sink(NULL, NULL);
-	pthread_key_delete(leaves);
 }
 
 static void *end_all(void *arg)

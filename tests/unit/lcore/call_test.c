@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lcore_priv.h"
 #include "lcores.h"
 
 /* A call and its result. */
@@ -54,16 +53,6 @@ PLX_FIXTURE(start, three_lcores(state), ended = 0)
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
-/* It ran once, on that lcore, and ended here. */
-static void expect_ended(const struct request *request, uint32_t ran_on, int answer)
-{
-	assert_int_equal(request->ran_on, ran_on);
-	assert_int_equal(request->ended_on, 0);
-	assert_int_equal(request->answer, answer);
-	assert_int_equal(request->runs, 1);
-	assert_int_equal(request->ends, 1);
-}
-
 static struct request request; /* of a test with one */
 
 TEST(a_call_runs_on_the_target_and_completes_on_the_caller)
@@ -74,16 +63,10 @@ TEST(a_call_runs_on_the_target_and_completes_on_the_caller)
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
 	assert_int_equal(request.ends, 0);
 	assert_int_equal(turns_until_idle(NULL), 1);
-	expect_ended(&request, 10, 42);
-}
-
-TEST(an_lcore_may_call_itself)
-{
-	make(&request, 4);
-	assert_int_equal(plx_lcore_call(0, &request.call), 0);
-	assert_int_equal(request.runs, 0);
-	assert_int_equal(turns_until_idle(NULL), 2);
-	expect_ended(&request, 0, 8);
+	assert_int_equal(request.ran_on, 10);
+	assert_int_equal(request.ended_on, 0);
+	assert_int_equal(request.answer, 42);
+	assert_int_equal(request.ends, 1);
 }
 
 TEST(a_completed_call_may_be_reused)
@@ -97,15 +80,6 @@ TEST(a_completed_call_may_be_reused)
 	}
 	assert_int_equal(request.answer, 16);
 	assert_int_equal(request.ends, 4);
-}
-
-TEST(a_full_lane_refuses_the_call)
-{
-	make(&request, 1);
-	for (unsigned i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
-		assert_int_equal(plx_lcore_call(10, &request.call), 0);
-	assert_int_equal(plx_lcore_call(10, &request.call), -EAGAIN);
-	assert_int_equal(stats_of(10).messages_full, 1);
 }
 
 static void *call_from_here(void *arg)
@@ -158,10 +132,8 @@ TEST(responses_wait_for_room_in_order)
 	}
 	assert_int_equal(run_on(10, one_turn, NULL), 3);
 	assert_int_equal(requests[2].runs, 1);
-	/* Each counts once, however long it waits. */
-	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(run_on(10, one_turn, NULL), 0);
-	assert_int_equal(stats_of(0).messages_full, 4);
+	assert_int_equal(run_on(10, one_turn, NULL), 0);
+	assert_int_equal(stats_of(0).messages_full, 4);               /* each counts once */
 	assert_true(turns_until_idle(NULL) > PLX_LANE_SLOTS_DEFAULT); /* messages, and signals */
 	assert_int_equal(ended, 0);
 	assert_int_equal(run_on(10, one_turn, NULL), 1); /* it is notified of the room */
@@ -172,35 +144,6 @@ TEST(responses_wait_for_room_in_order)
 		assert_int_equal(requests[i].ends, 1);
 		assert_int_equal(requests[i].order, i);
 	}
-	run_on(10, one_turn, NULL);
-	assert_int_equal(turns_until_idle(NULL), 0);
-}
-
-static int take_one(void *arg)
-{
-	return (int)lanes_receive(loop_self, 1);
-}
-
-TEST(a_later_response_does_not_overtake)
-{
-	struct request requests[2];
-
-	run_on(10, fill_lane, (void *)0);
-	make(&requests[0], 1);
-	make(&requests[1], 2);
-	plx_lcore_call(10, &requests[0].call);
-	assert_int_equal(run_on(10, take_one, NULL), 1);
-	assert_true(plx_loop_turn() > MESSAGES_TURN_MAX); /* now there is room for both */
-	plx_lcore_call(10, &requests[1].call);
-	/* It has not been notified of the room yet. */
-	assert_int_equal(run_on(10, take_one, NULL), 1);
-	turns_until_idle(NULL);
-	run_on(10, turns_until_idle, NULL);
-	turns_until_idle(NULL);
-	assert_int_equal(requests[0].ends, 1);
-	assert_int_equal(requests[1].ends, 1);
-	assert_int_equal(requests[0].order, 0);
-	assert_int_equal(requests[1].order, 1);
 }
 
 static int make_call_to_10(void *arg)
@@ -213,56 +156,24 @@ TEST(a_full_lane_of_one_caller_delays_no_other)
 {
 	struct request stuck, other;
 
-	for (unsigned stuck_last = 0; stuck_last < 2; stuck_last++) {
-		make(&stuck, 1);
-		make(&other, 2);
-		run_on(10, fill_lane, (void *)20);
-		run_on(10, fill_lane, (void *)0);
-		if (!stuck_last)
-			assert_int_equal(run_on(20, make_call_to_10, &stuck.call), 0);
-		run_on(10, one_turn, NULL);
-		assert_int_equal(plx_lcore_call(10, &other.call), 0);
-		run_on(10, one_turn, NULL);
-		if (stuck_last)
-			assert_int_equal(run_on(20, make_call_to_10, &stuck.call), 0);
-		run_on(10, one_turn, NULL);
-		assert_int_equal(stuck.runs + other.runs, 2);
-		turns_until_idle(NULL);
-		run_on(10, one_turn, NULL);
-		turns_until_idle(NULL);
-		assert_int_equal(other.ends, 1);
-		assert_int_equal(stuck.ends, 0);
-		run_on(20, turns_until_idle, NULL);
-		run_on(10, one_turn, NULL);
-		assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
-		assert_int_equal(stuck.ends, 1);
-		assert_int_equal(stuck.ended_on, 20);
-		assert_int_equal(run_on(10, turns_until_idle, NULL), 0);
-	}
-}
-
-TEST(many_calls_may_wait_for_room)
-{
-	static struct request requests[3 * PLX_LANE_SLOTS_DEFAULT];
-	unsigned made = 0;
-
+	make(&stuck, 1);
+	make(&other, 2);
+	run_on(10, fill_lane, (void *)20);
 	run_on(10, fill_lane, (void *)0);
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(requests); i++)
-		make(&requests[i], 1);
-	while (made < PLX_ARRAY_LEN(requests)) {
-		if (plx_lcore_call(10, &requests[made].call) == 0)
-			made++;
-		else
-			run_on(10, turns_until_idle, NULL);
-	}
-	while (ended < made) {
-		run_on(10, turns_until_idle, NULL);
-		turns_until_idle(NULL);
-	}
-	for (unsigned i = 0; i < made; i++) {
-		assert_int_equal(requests[i].ends, 1);
-		assert_int_equal(requests[i].order, i);
-	}
+	assert_int_equal(run_on(20, make_call_to_10, &stuck.call), 0);
+	run_on(10, one_turn, NULL);
+	assert_int_equal(plx_lcore_call(10, &other.call), 0);
+	run_on(10, one_turn, NULL);
+	assert_int_equal(stuck.runs + other.runs, 2);
+	turns_until_idle(NULL);
+	run_on(10, one_turn, NULL);
+	turns_until_idle(NULL);
+	assert_int_equal(other.ends, 1);
+	assert_int_equal(stuck.ends, 0);
+	run_on(20, turns_until_idle, NULL);
+	run_on(10, one_turn, NULL);
+	assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
+	assert_int_equal(stuck.ended_on, 20);
 }
 
 PLX_TEST_MAIN()

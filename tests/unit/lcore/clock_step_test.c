@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops whose clock steps, like the TSC when a host resumes or a virtual machine moves. Stepping
  * plx_clock_scale.base_ns is equivalent, and a step of turn_tsc is what a turn sees. */
-#include "lcore_priv.h"
 #include "lcores.h"
 
 #include <errno.h>
@@ -57,16 +56,6 @@ static void quit(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-static struct plx_timer second;
-static int64_t step_ns;
-
-static void step_and_wait(struct plx_timer *timer, void *arg)
-{
-	plx_timer_init(&second, quit, NULL);
-	plx_timer_start(&second, DELAY_NS);
-	step(step_ns);
-}
-
 /* Ends the loop of a timer that a step has stopped. */
 static void give_up(int number)
 {
@@ -86,46 +75,23 @@ static uint64_t run_until_quit(void)
 	return raw_ns() - begin_ns;
 }
 
-/* Return: how long the second timer waited. */
+/* Return: how long a timer waited. */
 static uint64_t run(const struct plx_idle_conf *conf)
 {
-	struct plx_timer first;
+	struct plx_timer timer;
 
 	assert_int_equal(plx_idle_set(0, conf), 0);
-	plx_timer_init(&first, step_and_wait, NULL);
-	plx_timer_start(&first, 0);
+	plx_timer_init(&timer, quit, NULL);
+	plx_timer_start(&timer, DELAY_NS);
 	return run_until_quit();
 }
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
-TEST(a_clock_step_back_stops_no_timer)
-{
-	static const struct {
-		const char *name;
-		struct plx_idle_conf idle;
-	} cases[] = {
-		{"of an lcore that polls", {.mode = PLX_IDLE_POLL}},
-		{"of an lcore that falls asleep", {.mode = PLX_IDLE_EVENT}},
-	};
-
-	step_ns = -HOUR_NS;
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		uint64_t steps = plx_clock_steps();
-
-		if (run(&cases[i].idle) >= LATE_NS || plx_clock_steps() != steps + 1)
-			fail_msg("%s", cases[i].name);
-	}
-}
-
 static int64_t asleep_step_ns; /* in the next sleep */
 
 static bool is_forbidden;     /* as in old containers */
-static unsigned measured;     /* sleeps by epoll_pwait2 of at most MEASURED_NS */
 static int longest_coarse_ms; /* asked of epoll_wait */
-
-/* See idle_cost.c. Sleeps that nothing measures do not have round times. */
-#define MEASURED_NS (10 * PLX_NS_PER_MS)
 
 int __real_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask);
@@ -145,9 +111,6 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int count, int time
 int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	uint64_t timeout_ns = (uint64_t)timeout->tv_sec * PLX_NS_PER_S + (uint64_t)timeout->tv_nsec;
-
-	measured += timeout_ns == MEASURED_NS;
 	step(asleep_step_ns);
 	asleep_step_ns = 0;
 	if (!is_forbidden)
@@ -159,7 +122,6 @@ int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 TEST(an_lcore_sleeps_without_epoll_pwait2)
 {
 	is_forbidden = true;
-	step_ns = 0;
 	assert_in_range(run(&event_idle), 0, LATE_NS - 1);
 	is_forbidden = false;
 	assert_in_range(idle_stats_of(0).sleeps, 1, 10);
@@ -168,20 +130,10 @@ TEST(an_lcore_sleeps_without_epoll_pwait2)
 	assert_int_equal(longest_coarse_ms, 0); /* milliseconds would make timers late */
 }
 
-TEST(the_cost_of_a_sleep_is_measured_by_the_call_that_lcores_sleep_by)
-{
-	if (plx_cpuset_count(&lcore_old_cpus) < 2)
-		skip(); /* nothing is measured */
-	step_ns = 0;
-	run(&(struct plx_idle_conf){.mode = PLX_IDLE_ADAPTIVE});
-	assert_true(measured > 0);
-}
-
 TEST(a_clock_step_stops_no_timer_of_a_sleeping_lcore)
 {
 	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
 
-	step_ns = 0;
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
 		uint64_t steps = plx_clock_steps();
 
@@ -198,7 +150,6 @@ PLX_TEST(a_clock_step_before_lcores_exist_stops_no_timer)
 {
 	step(HOUR_NS);
 	lcores_up(1);
-	step_ns = 0;
 	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0, LATE_NS - 1);
 	lcores_down();
 }
@@ -209,7 +160,6 @@ TEST(a_clock_step_between_runs_stops_no_timer)
 	struct plx_timer timer;
 
 	plx_timer_init(&timer, quit, NULL);
-	step_ns = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL});
 		if (i == 0)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "asleep.h"
 #include "lcores.h"
 
 #include <fcntl.h>
@@ -66,21 +65,6 @@ static unsigned turns(unsigned count)
 	return work;
 }
 
-ONE_LCORE(a_polling_loop_checks_descriptors_regularly)
-{
-	struct watch watch = {.drains = true};
-
-	add(&watch, EPOLLIN);
-	assert_int_equal(turns(10 * LOOKS), 0);
-	assert_int_equal(watch.calls, 0);
-	ring(&watch);
-	assert_int_equal(turns(LOOKS), 1);
-	assert_int_equal(watch.calls, 1);
-	assert_int_equal(watch.events, EPOLLIN);
-	assert_int_equal(turns(LOOKS), 0);
-	done(&watch);
-}
-
 ONE_LCORE(a_level_is_reported_until_it_is_read_and_an_edge_once)
 {
 	struct watch level = {0}, edge = {0};
@@ -97,21 +81,6 @@ ONE_LCORE(a_level_is_reported_until_it_is_read_and_an_edge_once)
 	assert_int_equal(edge.calls, 2);
 	done(&level);
 	done(&edge);
-}
-
-ONE_LCORE(plx_fd_modify_rearms_a_one_shot_watch)
-{
-	struct watch watch = {0};
-
-	add(&watch, EPOLLIN | EPOLLONESHOT);
-	ring(&watch);
-	turns(5 * LOOKS);
-	assert_int_equal(watch.calls, 1);
-	assert_int_equal(plx_fd_modify(watch.handle, EPOLLOUT), 0);
-	turns(LOOKS);
-	assert_true(watch.calls > 1);
-	assert_int_equal(watch.events, EPOLLOUT);
-	done(&watch);
 }
 
 static struct watch first, second; /* both are due in one turn */
@@ -205,24 +174,10 @@ ONE_LCORE(bad_descriptors_and_events_are_refused)
 	assert_int_equal(plx_fd_modify(watch.handle, 1u << 20), -EINVAL);
 	close(file);
 	done(&watch);
-}
-
-PLX_TEST(a_watch_needs_an_lcore)
-{
-	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT, NOT_UP("plx_fd_add"));
-	plx_fd_remove(NULL);
-}
-
-ONE_LCORE(remaining_watches_end_with_the_lcore)
-{
-	struct watch watch = {0};
-
-	add(&watch, EPOLLIN);
 	lcores_down();
-	ring(&watch);
-	close(watch.fd);
+	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, &fd), -ENOENT, NOT_UP("plx_fd_add"));
+	plx_fd_remove(NULL);
 	lcores_up(1);
-	assert_int_equal(turns(LOOKS), 0);
 }
 
 PLX_TEST_MAIN()

@@ -90,7 +90,6 @@ static const double alphas[] = {0.02, 0.1, 1};
 struct bill {
 	double paid, least; /* cost paid, and the oracle's */
 	double waited_ns;   /* CPU time without work */
-	double delay_ns;    /* by wake-ups, of all messages */
 	double end_ns;
 };
 
@@ -107,7 +106,6 @@ static uint64_t idle(struct idle_policy *policy, uint64_t now_ns, uint64_t gap_n
 	bill->least += fmin(polled, sleep);
 	bill->paid += sleeps ? costs->alpha * (double)spin_ns + sleep : polled;
 	bill->waited_ns += (double)(sleeps ? spin_ns + costs->sleep_ns : gap_ns);
-	bill->delay_ns += (double)(sleeps ? costs->wake_ns : 0);
 	idle_policy_spent(policy, sleeps ? spin_ns : gap_ns);
 	idle_policy_learn(policy, gap_ns);
 	return gap_ns + (sleeps ? costs->wake_ns : 0);
@@ -175,43 +173,6 @@ PLX_TEST(the_learned_policy_costs_less_than_the_fixed_one)
 	assert_true(worst(PLX_IDLE_LEARNED) <= 1.65);
 }
 
-/* CPU time times delay: the share of the CPU that waits, and us per message. */
-static double product(const struct trace *trace, double alpha, enum plx_idle_algorithm algorithm,
-		      double budget)
-{
-	struct idle_costs costs = {hosts[1].wake_ns, hosts[1].sleep_ns, alpha};
-	struct idle_policy policy;
-	struct bill bill;
-
-	start(&policy, algorithm, costs, hosts[1].spin_max_ns);
-	conf.budget = budget;
-	bill = run(&policy, trace);
-	return bill.waited_ns / bill.end_ns * bill.delay_ns / (double)trace->arrivals / 1e3;
-}
-
-/* The table of doc/design/idle.md: without either, some stream pays more than 5 % more. */
-PLX_TEST(learning_and_budgets_save_cpu_time_times_delay)
-{
-	static const unsigned streams[] = {1, 6, 7};
-	double most_learning = 0, most_budget = 0;
-
-	for (size_t t = 0; t < PLX_ARRAY_LEN(streams); t++) {
-		for (size_t a = 0; a < PLX_ARRAY_LEN(alphas); a++) {
-			const struct trace *trace = &traces[streams[t]];
-			double learned = product(trace, alphas[a], PLX_IDLE_LEARNED, 1);
-			double fixed = product(trace, alphas[a], PLX_IDLE_FIXED, 1);
-			double budget = product(trace, alphas[a], PLX_IDLE_LEARNED, 0.2);
-
-			print_message("%s, alpha %.2f: CPU x delay learned %.3f, fixed %.3f, "
-				      "learned within 20%% %.3f\n",
-				      trace->name, alphas[a], learned, fixed, budget);
-			most_learning = fmax(most_learning, fixed / learned);
-			most_budget = fmax(most_budget, learned / budget);
-		}
-	}
-	assert_true(most_learning > 1.05 && most_budget > 1.05);
-}
-
 static const struct idle_costs even_100_us = {.wake_ns = 9 * US, .sleep_ns = 10 * US, .alpha = 0.1};
 
 static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
@@ -222,73 +183,6 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 	while (count-- > 0)
 		idle_policy_learn(&policy, gap_ns);
 	return policy;
-}
-
-PLX_TEST(the_fixed_policy_polls_until_polling_has_cost_a_sleep)
-{
-	struct idle_policy policy;
-
-	start(&policy, PLX_IDLE_FIXED, even_100_us, MS);
-	assert_int_equal(policy.spin_ns, 100 * US);
-	for (int i = 0; i < 1000; i++)
-		idle_policy_learn(&policy, 30 * US);
-	assert_int_equal(policy.spin_ns, 100 * US);
-	start(&policy, PLX_IDLE_FIXED, even_100_us, 50 * US);
-	assert_int_equal(policy.spin_ns, 50 * US);
-}
-
-PLX_TEST(the_learned_policy_ignores_a_few_periods)
-{
-	assert_int_equal(learned_from(10 * MS, 63).spin_ns, 100 * US);
-	assert_int_equal(learned_from(10 * MS, 64).spin_ns, 0);
-}
-
-/* To the end of their bucket, at most 1.42 times as long. */
-PLX_TEST(the_learned_policy_polls_through_short_periods)
-{
-	for (uint64_t gap_ns = 100; gap_ns < 70 * US; gap_ns += gap_ns / 7 + 1) {
-		uint64_t spin_ns = learned_from(gap_ns, 64).spin_ns;
-
-		assert_true(spin_ns >= gap_ns);
-		assert_true(spin_ns <= 512 || (double)spin_ns < 1.42 * (double)gap_ns);
-	}
-}
-
-PLX_TEST(the_learned_policy_sleeps_at_once_if_periods_are_long)
-{
-	for (uint64_t gap_ns = 130 * US; gap_ns < UINT64_C(1) << 62; gap_ns *= 2)
-		assert_int_equal(learned_from(gap_ns, 64).spin_ns, 0);
-}
-
-PLX_TEST(the_learned_policy_forgets_old_periods)
-{
-	struct idle_policy policy = learned_from(10 * US, 100000);
-	unsigned count = 0;
-
-	for (; policy.spin_ns != 0; count++) {
-		assert_true(count < 500);
-		idle_policy_learn(&policy, 10 * MS);
-	}
-	assert_true(count > 16); /* but not through a long one */
-}
-
-PLX_TEST(the_learned_policy_keeps_learning)
-{
-	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights are often reset */
-
-	assert_true(policy.spin_ns >= 10 * US && policy.spin_ns < 15 * US);
-}
-
-PLX_TEST(new_costs_change_the_time_of_polling)
-{
-	struct idle_policy policy = learned_from(50 * US, 64);
-	struct idle_costs cheaper = {.wake_ns = US, .sleep_ns = 10 * US, .alpha = 0.1};
-
-	assert_true(policy.spin_ns >= 50 * US);
-	idle_policy_set_costs(&policy, cheaper);
-	assert_int_equal(policy.spin_ns, 0);
-	idle_policy_set_costs(&policy, even_100_us);
-	assert_true(policy.spin_ns >= 50 * US);
 }
 
 /* Idle periods of gap_ns, in sequence for a second, each polled to its end or as long as the policy

@@ -51,46 +51,6 @@ PLX_TEST(a_sleep_ends_early_enough_for_most_wake_ups)
 	}
 }
 
-/* A wake-up that took a second counts as late. */
-PLX_TEST(the_wake_up_estimate_changes_in_steps)
-{
-	begin(PLX_IDLE_BALANCED);
-	idle_follow_timer(&idle, PLX_NS_PER_S);
-	assert_in_range(idle.early_ns, FIRST_NS + 1, FIRST_NS * 9 / 8);
-}
-
-PLX_TEST(the_wake_up_estimate_stays_within_limits)
-{
-	begin(PLX_IDLE_BALANCED);
-	for (unsigned i = 0; i < 1000; i++)
-		idle_follow_timer(&idle, PLX_NS_PER_S);
-	assert_int_equal(idle.early_ns, PLX_NS_PER_MS);
-	for (unsigned i = 0; i < 10000; i++)
-		idle_follow_timer(&idle, 0);
-	assert_int_equal(idle.early_ns, PLX_NS_PER_US);
-	/* And it recovers. */
-	for (unsigned i = 0; i < 1000; i++)
-		idle_follow_timer(&idle, 50000);
-	assert_in_range(idle.early_ns, 40000, 60000);
-}
-
-PLX_TEST(a_configured_cost_is_not_changed)
-{
-	begin(PLX_IDLE_BALANCED);
-	idle.conf.wake_ns = FIRST_NS;
-	follow_some(100);
-	assert_int_equal(idle.early_ns, FIRST_NS);
-}
-
-PLX_TEST(polling_before_timers_stays_within_the_budget)
-{
-	begin(PLX_IDLE_BALANCED);
-	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS);
-	idle.conf.budget = 0.1;
-	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS / 10);
-	assert_int_equal(idle_early_ns(&idle, PLX_NS_PER_MS), FIRST_NS);
-}
-
 PLX_TEST(idle_policies_are_parsed_and_formatted)
 {
 	static const struct {
@@ -99,10 +59,8 @@ PLX_TEST(idle_policies_are_parsed_and_formatted)
 		{"poll", "poll"},
 		{"event", "event"},
 		{"adaptive", "adaptive:balanced:learned"},
-		{"adaptive:latency", "adaptive:latency:learned"},
 		{"adaptive:fixed:eco", "adaptive:eco:fixed"},
-		{"adaptive:20%", "adaptive:balanced:learned:20%"},
-		{"adaptive:1%:learned:balanced", "adaptive:balanced:learned:1%"},
+		{"adaptive:1%:learned:latency", "adaptive:latency:learned:1%"},
 		{"adaptive:100%", "adaptive:balanced:learned"},
 	};
 	struct plx_idle_conf conf;
@@ -123,12 +81,9 @@ PLX_TEST(bad_idle_policies_are_refused)
 	static const struct {
 		const char *text, *error;
 	} rows[] = {
-		{"", "--idle : '' is no way to be idle; give poll, event or adaptive"},
-		{"sleep", "--idle sleep: 'sleep' is no way to be idle"},
-		{"Poll", "'Poll' is no way to be idle"},
-		{"poll:eco", "--idle poll:eco: poll takes nothing after it"},
+		{"sleep",
+		 "--idle sleep: 'sleep' is no way to be idle; give poll, event or adaptive"},
 		{"event:", "event takes nothing after it"},
-		{"adaptive:", "'' is unknown, or the second of its kind"},
 		{"adaptive:fast",
 		 "'fast' is unknown, or the second of its kind; give poll, event or adaptive, "
 		 "optionally followed by :latency, :balanced or :eco, :learned or "
@@ -137,9 +92,7 @@ PLX_TEST(bad_idle_policies_are_refused)
 		{"adaptive:fixed:learned", "'learned' is unknown, or the second of its kind"},
 		{"adaptive:10%:20%", "'20%' is unknown, or the second of its kind"},
 		{"adaptive:0%", "'0%' is"},
-		{"adaptive:101%", "'101%' is"},
 		{"adaptive:4294967297%", "'4294967297%' is"},
-		{"adaptive:%", "'%' is"},
 		{"adaptive:2x%", "'2x%' is"},
 	};
 	struct plx_idle_conf conf = {.alpha = 7};

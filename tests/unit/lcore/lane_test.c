@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lcore_priv.h"
 #include "lcores.h"
 
 #define LANE_SLOTS 256
@@ -85,33 +84,6 @@ static bool rings(uint32_t sender)
 
 #define TEST(test) PLX_TEST_WITH(test, set_up, NULL)
 
-TEST(a_message_touches_one_cache_line)
-{
-	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
-	assert_int_equal((uintptr_t)lanes[0]->slots % PLX_CACHE_LINE, 0);
-	/* The receiver's fields share no pair of lines with the sender's. */
-	assert_true(offsetof(struct lane, head) - offsetof(struct lane, tail) >= 128);
-	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
-}
-
-TEST(a_full_lane_refuses_messages_and_counts_them)
-{
-	for (uintptr_t i = 0; i < LANE_SLOTS; i++)
-		assert_int_equal(send_to(0, i), 0);
-	for (unsigned i = 1; i <= 3; i++) {
-		assert_int_equal(send_to(0, 0), -EAGAIN);
-		assert_int_equal(counter_get(&lanes[0]->full), i);
-	}
-	assert_int_equal(lane_room(lanes[0]), 0);
-	assert_int_equal(lane_receive(lanes[0], 1), 1);
-	assert_int_equal(lane_room(lanes[0]), 1);
-	assert_int_equal(send_to(0, LANE_SLOTS), 0);
-	assert_int_equal(send_to(0, 0), -EAGAIN);
-	drain(0);
-	assert_received_in_order(0, LANE_SLOTS + 1);
-	assert_int_equal(lane_room(lanes[0]), LANE_SLOTS);
-}
-
 /* Bursts of 1, 2, ... through a lane whose first position is `start`. */
 static void pass_many(uint32_t start)
 {
@@ -158,30 +130,6 @@ TEST(a_message_stays_while_its_function_runs)
 	assert_int_equal(received_count, 1);
 }
 
-TEST(each_sender_has_a_bit_in_the_bell)
-{
-	assert_true(bell_is_silent(&loop.bell));
-	send_to(2, 0);
-	assert_false(bell_is_silent(&loop.bell));
-	assert_int_equal(atomic_load(&loop.bell.lanes[1]), UINT64_C(1) << 6);
-	send_to(0, 0);
-	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5);
-	assert_int_equal(lanes_receive(&loop, 16), 2);
-}
-
-TEST(every_word_of_the_bell_is_checked)
-{
-	for (unsigned i = 0; i < BELL_WORDS; i++) {
-		atomic_store(&loop.bell.lanes[i], UINT64_C(1) << 63);
-		assert_false(bell_is_silent(&loop.bell));
-		atomic_store(&loop.bell.lanes[i], 0);
-	}
-	atomic_store(&loop.bell.others, 1);
-	assert_false(bell_is_silent(&loop.bell));
-	atomic_store(&loop.bell.others, 0);
-	assert_true(bell_is_silent(&loop.bell));
-}
-
 TEST(a_bit_stays_until_the_lane_is_cold)
 {
 	send_to(0, 1);
@@ -203,15 +151,6 @@ TEST(a_bit_stays_until_the_lane_is_cold)
 	send_to(0, 3);
 	assert_true(rings(5));
 	assert_int_equal(lanes_receive(&loop, 16), 1);
-}
-
-/* The sender's view between the receiver's last empty poll and the clearing of the bit: the bit is
- * set, so it does not ring. Tests with real threads check that the receiver polls once more. */
-TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring)
-{
-	atomic_store(&loop.bell.lanes[0], UINT64_C(1) << 5 | UINT64_C(1) << 10);
-	send_to(0, 1);
-	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5 | UINT64_C(1) << 10);
 }
 
 TEST(full_lanes_take_turns)
@@ -242,18 +181,6 @@ TEST(one_message_passes_full_lanes)
 		assert_int_equal(lanes_receive(&loop, 16), 16);
 		assert_int_equal(received[16], 2);
 	}
-}
-
-TEST(the_next_lane_gets_the_rest_of_the_maximum)
-{
-	for (unsigned i = 0; i < 10; i++) {
-		send_to(0, 0);
-		send_to(1, 1);
-		send_to(2, 2);
-	}
-	assert_int_equal(lanes_receive(&loop, 16), 16);
-	assert_int_equal(lanes_receive(&loop, 16), 14);
-	assert_int_equal(lanes_receive(&loop, 16), 0);
 }
 
 /* Of a lane that was full, and for a task that waits after one that was cancelled. */

@@ -31,10 +31,7 @@ PLX_TEST(there_are_no_lcores_before_init)
 {
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_lcore_main(), PLX_LCORE_NONE);
-	assert_int_equal(plx_lcore_next(0), PLX_LCORE_NONE);
 	assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
-	assert_int_equal(plx_lcore_state(0), PLX_LCORE_OFF);
-	assert_int_equal(plx_lcore_cpu(0), PLX_CPU_MAX);
 	assert_int_equal(plx_lcore_node(0), -1);
 	assert_int_equal(plx_lcores_fini(0), 0);
 	assert_fails(plx_lcore_launch(0, return_arg, NULL), -ENOENT,
@@ -70,8 +67,6 @@ THREE_LCORES(ids_cpus_and_states_are_reported)
 static int look_around(void *arg)
 {
 	struct plx_cpuset cpus;
-	pthread_attr_t attr;
-	size_t stack_bytes;
 	char name[16], expected[16];
 	uint32_t i = plx_lcore_id() / 10;
 
@@ -81,10 +76,7 @@ static int look_around(void *arg)
 		return 0;
 	snprintf(expected, sizeof(expected), "plx-lcore-%u", plx_lcore_id());
 	pthread_getname_np(pthread_self(), name, sizeof(name));
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstacksize(&attr, &stack_bytes);
-	pthread_attr_destroy(&attr);
-	return strcmp(name, expected) || stack_bytes < 256 * 1024 ? -2 : (int)plx_lcore_id();
+	return strcmp(name, expected) ? -2 : (int)plx_lcore_id();
 }
 
 THREE_LCORES(every_thread_is_pinned_and_named)
@@ -117,27 +109,14 @@ THREE_LCORES(an_lcore_goes_from_wait_to_running_to_done_and_back)
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
 	assert_fails(plx_lcore_join(10, FOREVER, &result), -EINVAL,
 		     "plx_lcore_join: nothing was launched on lcore 10");
-	for (intptr_t i = 0; i < 500; i++)
-		assert_int_equal(run_on(10, return_arg, (void *)i), i);
-}
-
-THREE_LCORES(join_all_returns_the_first_result_that_is_not_0)
-{
-	int result = -1;
-
-	assert_int_equal(plx_lcore_join_all(FOREVER, &result), 0);
-	assert_int_equal(result, 0); /* nothing was launched */
-	assert_int_equal(plx_lcore_launch(10, return_arg, (void *)0), 0);
-	assert_int_equal(plx_lcore_launch(20, return_arg, (void *)7), 0);
-	assert_int_equal(plx_lcore_join_all(FOREVER, &result), 0);
-	assert_int_equal(result, 7);
-	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
-	assert_int_equal(plx_lcore_state(20), PLX_LCORE_WAIT);
+	assert_int_equal(run_on(10, return_arg, (void *)7), 7);
 }
 
 THREE_LCORES(a_join_times_out_and_names_the_lcore_that_is_busy)
 {
 	uint64_t start = plx_now_ns();
+
+	int result = -1;
 
 	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), 0);
 	keep_busy(20);
@@ -149,7 +128,8 @@ THREE_LCORES(a_join_times_out_and_names_the_lcore_that_is_busy)
 		     "plx_lcore_join_all: lcore 20 (CPU ");
 	assert_error_has("has not returned after 0.030 s");
 	sem_post(&gate);
-	assert_int_equal(plx_lcore_join_all(FOREVER, NULL), 0);
+	assert_int_equal(plx_lcore_join_all(FOREVER, &result), 0);
+	assert_int_equal(result, 42); /* the first that is not 0 */
 }
 
 THREE_LCORES(no_function_can_be_launched_on_the_main_lcore)
@@ -207,16 +187,11 @@ static int try_fini(void *arg)
 	       strstr(plx_error(), "call it on the main lcore, 0") != NULL;
 }
 
-THREE_LCORES(only_the_main_lcore_may_call_fini)
+THREE_LCORES(only_the_main_lcore_may_call_fini_and_nobody_init_again)
 {
 	assert_int_equal(run_on(10, try_fini, NULL), 1);
-}
-
-THREE_LCORES(a_second_init_is_refused)
-{
 	assert_fails(plx_lcores_init(&lcores.conf), -EALREADY,
 		     "there are 3 lcores already; call plx_lcores_fini first");
-	assert_int_equal(plx_lcore_count(), 3);
 }
 
 static void count(void *arg)
@@ -224,9 +199,10 @@ static void count(void *arg)
 	++*(unsigned *)arg;
 }
 
-PLX_TEST(a_lane_has_the_requested_length)
+PLX_TEST(a_lane_has_the_requested_length_which_is_a_power_of_two)
 {
 	static const uint32_t slots[] = {PLX_LANE_SLOTS_MIN, 16, PLX_LANE_SLOTS_MAX};
+	static const uint32_t wrong[] = {1, 255, 2 * PLX_LANE_SLOTS_MAX, UINT32_MAX};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(slots); i++) {
 		unsigned received = 0, sent = 0;
@@ -241,12 +217,6 @@ PLX_TEST(a_lane_has_the_requested_length)
 		lcores_down();
 	}
 	lcores_lane_slots = 0;
-}
-
-PLX_TEST(a_lanes_length_is_a_power_of_two)
-{
-	static const uint32_t wrong[] = {1, 3, 255, 2 * PLX_LANE_SLOTS_MAX, UINT32_MAX};
-
 	lcores_prepare(1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(wrong); i++) {
 		lcores.conf.lane_slots = wrong[i];
@@ -256,26 +226,17 @@ PLX_TEST(a_lanes_length_is_a_power_of_two)
 	plx_topo_close(lcores.topo);
 }
 
-PLX_TEST(the_main_lcore_may_have_any_id)
-{
-	struct plx_cpuset cpus;
-
-	lcores_prepare(3);
-	lcores.conf.main_lcore = 20;
-	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
-	assert_int_equal(plx_lcore_id(), 20);
-	assert_int_equal(plx_lcore_main(), 20);
-	assert_int_equal(plx_topo_pinned(lcores.topo, &cpus), 0);
-	assert_true(plx_cpuset_equal(&cpus, &lcores.places[2].cpus));
-	assert_int_equal(run_on(0, return_arg, (void *)7), 7);
-	lcores_down();
-}
-
-PLX_TEST(bad_maps_are_refused)
+PLX_TEST(the_main_lcore_is_any_of_the_map_and_bad_maps_are_refused)
 {
 	struct plx_lcore_map none = {0};
 
 	lcores_prepare(2);
+	lcores.conf.main_lcore = 10;
+	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
+	assert_int_equal(plx_lcore_main(), 10);
+	assert_int_equal(plx_lcore_id(), 10);
+	assert_int_equal(run_on(0, return_arg, (void *)7), 7);
+	assert_int_equal(plx_lcores_fini(FOREVER), 0);
 	lcores.conf.main_lcore = 7;
 	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
 		     "main lcore 7 is not one of the lcores 0");
@@ -300,8 +261,8 @@ PLX_TEST(a_failure_unwinds_everything)
 {
 	struct plx_cpuset before, after;
 
-	/* Of three lcores, the last one's CPU does not exist; then the main one's. */
-	for (uint32_t bad = 2; bad != UINT32_MAX; bad -= 2) {
+	/* The CPU of the main lcore does not exist; then that of the last one. */
+	for (uint32_t bad = 0; bad < 3; bad += 2) {
 		int threads = count_threads();
 
 		lcores_prepare(3);
@@ -313,53 +274,10 @@ PLX_TEST(a_failure_unwinds_everything)
 		assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
 		assert_true(plx_cpuset_equal(&before, &after));
 		assert_int_equal(plx_lcore_count(), 0);
-		assert_int_equal(plx_lcore_next(0), PLX_LCORE_NONE);
 		assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
 		assert_int_equal(count_threads(), threads);
 		plx_topo_close(lcores.topo);
-		if (!bad)
-			break;
 	}
-	lcores_up(3);
-	lcores_down();
-}
-
-static int nothing(void *arg, uint64_t now_ns)
-{
-	plx_loop_quit();
-	return 0;
-}
-
-static int run_one_turn(void *arg)
-{
-	plx_poller_add("nothing", nothing, NULL, NULL);
-	return plx_loop_run();
-}
-
-PLX_TEST(repeated_init_and_fini_leak_nothing)
-{
-	struct plx_cpuset before, after;
-	size_t resident = 0;
-	int files = 0;
-
-	lcores_prepare(3);
-	assert_int_equal(plx_topo_pinned(lcores.topo, &before), 0);
-	for (unsigned i = 0; i < 220; i++) {
-		if (plx_lcores_init(&lcores.conf))
-			fail_msg("%u: %s", i, plx_error());
-		assert_int_equal(plx_lcore_launch_all(run_one_turn, NULL, NULL), 0);
-		assert_int_equal(plx_lcores_fini(FOREVER), 0);
-		if (i == 20) {
-			resident = count_memory().resident_bytes;
-			files = count_descriptors();
-		}
-	}
-	/* The C library keeps some memory; a leaked loop would be 40 KiB, 600 times. */
-	assert_in_range(count_memory().resident_bytes, 0, resident + ((size_t)12 << 20));
-	assert_int_equal(count_descriptors(), files);
-	assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);
-	assert_true(plx_cpuset_equal(&before, &after));
-	plx_topo_close(lcores.topo);
 }
 
 /* The warning of an lcore without its CPU ----------------------------------------------------- */
@@ -395,7 +313,7 @@ static void *run_without_cpu(void *arg)
 	return NULL;
 }
 
-ONE_LCORE(a_warning_names_the_cpu_that_a_pinned_lcore_does_not_have)
+ONE_LCORE(a_warning_names_the_cpu_that_an_lcore_does_not_have)
 {
 	char wanted[64];
 
@@ -403,14 +321,8 @@ ONE_LCORE(a_warning_names_the_cpu_that_a_pinned_lcore_does_not_have)
 		 plx_lcore_cpu(0));
 	run_without_cpu(NULL);
 	assert_int_equal(log_count(wanted), 1);
-	assert_int_equal(log_count("another thread runs there"), 1);
-}
-
-ONE_LCORE(a_warning_names_no_cpu_of_an_lcore_that_is_not_pinned)
-{
 	run_in_thread(run_without_cpu, NULL);
 	assert_int_equal(log_count("lcore 1 (not pinned) has a CPU for only "), 1);
-	assert_int_equal(log_count("more threads run than there are CPUs"), 1);
 }
 
 PLX_TEST_MAIN()

@@ -4,7 +4,7 @@
 #ifndef LCORES_H
 #define LCORES_H
 
-#include "plx_lcore.h"
+#include "lcore_priv.h"
 #include "plx_mem.h"
 #include "plx_test.h"
 
@@ -122,6 +122,19 @@ static inline int turns_until_idle(void *arg)
 		work += done;
 	} while (done > 0);
 	return work;
+}
+
+#define ASLEEP_GAP_NS   (5 * PLX_NS_PER_MS)
+#define ASLEEP_LIMIT_US 10000000 /* after that the test's assertions on the sleep fail */
+
+/* Wait in another thread until lcore id sleeps, and ASLEEP_GAP_NS more. */
+static inline void wait_until_asleep(uint32_t id)
+{
+	struct loop *loop = atomic_load(&lcore_get(id)->loop);
+
+	for (unsigned us = 0; us < ASLEEP_LIMIT_US && !atomic_load(&loop->bell.sleeping); us += 100)
+		usleep(100);
+	usleep(ASLEEP_GAP_NS / 1000);
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A turn of the loop, its pollers, its clock and its figures. */
-#include "lcore_priv.h"
 #include "lcores.h"
 
 #include <stdio.h>
@@ -23,14 +22,34 @@ static int quit_at_zero(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-PLX_TEST(a_loop_needs_an_lcore)
+struct counter {
+	unsigned calls;
+	int work;
+	uint64_t now_ns;
+};
+
+static int count(void *arg, uint64_t now_ns)
+{
+	struct counter *counter = arg;
+
+	counter->calls++;
+	counter->now_ns = now_ns;
+	return counter->work;
+}
+
+PLX_TEST(a_loop_needs_an_lcore_and_a_poller_a_name)
 {
 	uint64_t before = plx_now_ns();
 
 	assert_fails(plx_loop_run(), -ENOENT, NOT_UP("plx_loop_run"));
 	assert_fails(plx_loop_turn(), -ENOENT, NOT_UP("plx_loop_turn"));
+	assert_fails(plx_poller_add("p", count, NULL, NULL), -ENOENT, NOT_UP("plx_poller_add"));
 	plx_loop_quit();
 	assert_true(plx_loop_now_ns() >= before);
+	lcores_up(1);
+	assert_fails(plx_poller_add(NULL, count, NULL, NULL), -EINVAL,
+		     "a poller has a name and a function");
+	lcores_down();
 }
 
 ONE_LCORE(plx_loop_quit_ends_the_loop_after_this_turn)
@@ -41,35 +60,25 @@ ONE_LCORE(plx_loop_quit_ends_the_loop_after_this_turn)
 	plx_loop_quit(); /* no loop runs: nothing to quit */
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(turns, 0);
-	assert_int_equal(stats_of(0).turns, 100);
 	assert_int_equal(stats_of(0).idle_turns, 100);
-
-	turns = 1; /* it can run again */
-	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(turns, 0);
 }
-
-struct countdown {
-	unsigned turns; /* first: see quit_at_zero */
-	unsigned left;
-};
 
 static void note_leave(void *arg)
 {
-	((struct countdown *)arg)->left++;
+	++*(unsigned *)arg;
 }
 
 ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 {
-	struct countdown countdown = {.turns = 3};
+	unsigned turns = 3;
 	struct plx_poller *poller;
 
-	assert_int_equal(plx_poller_add("quit", quit_at_zero, &countdown, &poller), 0);
+	assert_int_equal(plx_poller_add("quit", quit_at_zero, &turns, &poller), 0);
 	plx_poller_set_leave(poller, note_leave);
 	plx_loop_turn();
-	assert_int_equal(countdown.left, 0);
+	assert_int_equal(turns, 2);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(countdown.left, 1);
+	assert_int_equal(turns, 1); /* once, after the last turn */
 }
 
 ONE_LCORE(plx_stop_persists_until_fini)
@@ -123,36 +132,9 @@ ONE_LCORE(a_loop_turns_until_a_condition_or_a_timeout)
 	calls = 3;
 	assert_fails(plx_loop_until(is_third_turn, &calls, 0), -ETIMEDOUT,
 		     "lcore 0: not done in 0 s");
-	assert_int_equal(stats_of(0).turns, turns + 2);
-}
-
-static bool ends_the_lcores(void *arg)
-{
-	assert_works(plx_lcores_fini(PLX_NEVER));
-	return false;
-}
-
-ONE_LCORE(until_ends_with_the_lcores)
-{
-	assert_fails(plx_loop_until(ends_the_lcores, NULL, PLX_NEVER), -ENOENT, "plx_loop_turn:");
 }
 
 /* Pollers ------------------------------------------------------------------------------------ */
-
-struct counter {
-	unsigned calls;
-	int work;
-	uint64_t now_ns;
-};
-
-static int count(void *arg, uint64_t now_ns)
-{
-	struct counter *counter = arg;
-
-	counter->calls++;
-	counter->now_ns = now_ns;
-	return counter->work;
-}
 
 static struct plx_poller *add(plx_poller_fn fn, void *arg)
 {
@@ -160,20 +142,6 @@ static struct plx_poller *add(plx_poller_fn fn, void *arg)
 
 	assert_works(plx_poller_add("test", fn, arg, &poller));
 	return poller;
-}
-
-ONE_LCORE(pollers_run_every_turn)
-{
-	struct counter first = {.work = 2}, second = {.work = 5}, wrong = {.work = -5};
-
-	add(count, &first);
-	assert_int_equal(plx_loop_turn(), 2);
-	add(count, &second);
-	add(count, &wrong); /* counts as no work */
-	assert_int_equal(plx_loop_turn(), 7);
-	assert_int_equal(second.now_ns, first.now_ns);
-	assert_int_equal(first.calls, 2);
-	assert_int_equal(second.calls, 1);
 }
 
 struct remover {
@@ -195,15 +163,16 @@ static int remove_victims(void *arg, uint64_t now_ns)
 
 ONE_LCORE(pollers_may_be_removed_inside_a_turn_and_outside)
 {
-	struct counter before = {0}, after = {0}, stays = {0};
+	struct counter before = {0}, after = {0}, stays = {.work = 2}, wrong = {.work = -5};
 	struct remover remover = {0};
 
 	remover.victims[0] = add(count, &before);
 	remover.victims[1] = add(remove_victims, &remover);
 	remover.victims[2] = add(count, &after);
 	struct plx_poller *last = add(count, &stays);
+	add(count, &wrong); /* counts as no work */
 	for (unsigned turn = 0; turn < 100; turn++)
-		plx_loop_turn();
+		assert_int_equal(plx_loop_turn(), 2);
 	assert_int_equal(before.calls, 1);
 	assert_int_equal(remover.calls, 1);
 	assert_int_equal(after.calls, 0);
@@ -237,43 +206,24 @@ ONE_LCORE(a_poller_added_inside_a_turn_runs_from_the_next_turn)
 	assert_int_equal(last.calls, 2);
 }
 
-PLX_TEST(a_poller_needs_an_lcore_a_name_and_a_function)
-{
-	assert_fails(plx_poller_add("p", count, NULL, NULL), -ENOENT, NOT_UP("plx_poller_add"));
-	lcores_up(1);
-	assert_fails(plx_poller_add(NULL, count, NULL, NULL), -EINVAL,
-		     "a poller has a name and a function");
-	assert_fails(plx_poller_add("p", NULL, NULL, NULL), -EINVAL,
-		     "a poller has a name and a function");
-	lcores_down();
-}
-
 /* Order ------------------------------------------------------------------------------------- */
 
 static char order[8];
 
-static void add_to_order(char what)
-{
-	size_t len = strlen(order);
-
-	if (len + 1 < sizeof(order))
-		order[len] = what;
-}
-
 static void message(void *arg)
 {
-	add_to_order('m');
+	strcat(order, "m");
 }
 
 static int poller(void *arg, uint64_t now_ns)
 {
-	add_to_order('p');
+	strcat(order, "p");
 	return 4;
 }
 
 static void timer_fn(struct plx_timer *timer, void *arg)
 {
-	add_to_order('t');
+	strcat(order, "t");
 }
 
 ONE_LCORE(a_turn_runs_messages_then_pollers_then_timers)
@@ -290,8 +240,6 @@ ONE_LCORE(a_turn_runs_messages_then_pollers_then_timers)
 	assert_in_range(plx_loop_turn(), 6, 7);
 	assert_string_equal(order, "mpt");
 	struct plx_lcore_stats stats = stats_of(0);
-	assert_int_equal(stats.turns, 1);
-	assert_int_equal(stats.idle_turns, 0);
 	assert_int_equal(stats.messages, 1);
 	assert_int_equal(stats.timers, 1);
 }
@@ -321,36 +269,6 @@ ONE_LCORE(the_clock_is_fixed_in_a_turn)
 	assert_true(plx_loop_now_ns() >= first_ns + 20 * PLX_NS_PER_US);
 }
 
-ONE_LCORE(a_timer_started_between_turns_is_not_early)
-{
-	struct plx_timer timer;
-
-	memset(order, 0, sizeof(order));
-	plx_timer_init(&timer, timer_fn, NULL);
-	plx_loop_turn();
-	spin(PLX_NS_PER_MS);
-	uint64_t start = plx_now_ns();
-	assert_int_equal(plx_timer_start(&timer, PLX_NS_PER_MS), 0);
-	while (plx_timer_running(&timer))
-		plx_loop_turn();
-	assert_true(plx_now_ns() - start >= PLX_NS_PER_MS);
-	assert_string_equal(order, "t");
-}
-
-ONE_LCORE(a_timer_still_running_at_fini_is_stopped)
-{
-	struct plx_timer timer, empty = {0};
-
-	plx_timer_init(&timer, timer_fn, NULL);
-	assert_int_equal(plx_timer_start_periodic(&timer, PLX_NS_PER_S), 0);
-	assert_fails(plx_timer_start(&empty, 1), -EINVAL,
-		     "plx_timer_start: the timer has no function");
-	lcores_down();
-	assert_false(plx_timer_running(&timer));
-	plx_timer_stop(&timer);
-	lcores_up(1);
-}
-
 static int busy_then_quit(void *arg, uint64_t now_ns)
 {
 	unsigned *left = arg;
@@ -366,37 +284,18 @@ static int busy_then_quit(void *arg, uint64_t now_ns)
 ONE_LCORE(busy_and_idle_time_add_up_to_the_whole_time)
 {
 	unsigned left = 20;
-	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
 
 	plx_poller_add("busy", busy_then_quit, &left, NULL);
 	uint64_t start = plx_tsc();
 	assert_int_equal(plx_loop_run(), 0);
 	uint64_t elapsed = plx_tsc() - start;
 	struct plx_lcore_stats stats = stats_of(0);
-	assert_int_equal(stats.turns, 20);
 	assert_int_equal(stats.idle_turns, 10);
-	assert_true(plx_tsc_to_ns(stats.busy_cycles) >= busy_least);
-	assert_true(stats.busy_cycles + stats.idle_cycles <= elapsed);
-	/* Half: the thread may have been off its CPU outside the loop. */
-	assert_true(stats.busy_cycles + stats.idle_cycles >= elapsed / 2);
+	assert_true(plx_tsc_to_ns(stats.busy_cycles) >= 10 * 500 * PLX_NS_PER_US);
+	/* At least half: the thread may have been off its CPU outside the loop. */
+	assert_in_range(stats.busy_cycles + stats.idle_cycles, elapsed / 2, elapsed);
 	assert_in_range(plx_tsc_to_ns(stats.longest_turn_cycles), 500 * PLX_NS_PER_US - 1,
 			plx_tsc_to_ns(elapsed));
-}
-
-ONE_LCORE(time_between_runs_is_not_charged)
-{
-	unsigned turns = 10;
-
-	plx_poller_add("quit", quit_at_zero, &turns, NULL);
-	plx_loop_run();
-	uint64_t first_cycles = stats_of(0).idle_cycles;
-	spin(50 * PLX_NS_PER_MS);
-	turns = 10;
-	uint64_t start = plx_tsc();
-	plx_loop_run();
-	uint64_t elapsed = plx_tsc() - start;
-	assert_int_equal(stats_of(0).turns, 20);
-	assert_true(stats_of(0).idle_cycles - first_cycles <= elapsed);
 }
 
 static int stand_still(void *arg, uint64_t now_ns)
@@ -418,34 +317,27 @@ ONE_LCORE(a_loop_that_stalled_knows_for_how_long)
 	plx_loop_turn();
 	plx_loop_turn();
 	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
-	for_ns = 60 * PLX_NS_PER_MS; /* a shorter one does not replace the maximum */
-	plx_loop_turn();
-	plx_loop_turn();
-	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
 	loop_self->still_end_ns -= 2 * PLX_STOOD_STILL_NS;
 	assert_int_equal(plx_loop_stood_still_ns(), 0);
 }
 
 TWO_LCORES(a_worker_runs_until_stop)
 {
-	struct plx_lcore_stats before, after;
+	struct plx_lcore_stats stats;
 	int result = -1;
 
 	assert_false(plx_loop_is_running(10));
 	assert_false(plx_loop_is_running(11));
 	assert_int_equal(plx_idle_set(10, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
 	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
-	wait_until((before = stats_of(10)).turns >= 1000);
+	wait_until(stats_of(10).turns >= 1000);
 	assert_true(plx_loop_is_running(10));
 	assert_false(plx_loop_is_running(0)); /* RUNNING, but not its loop */
-	wait_until((after = stats_of(10)).turns >= before.turns + 1000);
-	assert_true(after.idle_cycles > before.idle_cycles);
-	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
 	plx_stop();
 	assert_int_equal(plx_lcore_join(10, PLX_NEVER, &result), 0);
 	assert_int_equal(result, 0);
 	assert_false(plx_loop_is_running(10));
-	assert_fails(plx_lcore_stats_read(11, &after), -ENOENT, "there is no lcore 11");
+	assert_fails(plx_lcore_stats_read(11, &stats), -ENOENT, "there is no lcore 11");
 }
 
 PLX_TEST_MAIN()

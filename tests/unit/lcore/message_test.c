@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lcore_priv.h"
 #include "lcores.h"
 #include "log_capture.h"
 
@@ -48,33 +47,6 @@ PLX_TEST(a_send_before_memory_is_initialized_is_refused)
 		     "Pollux is not up; call plx_eal_init or plx_app_start first");
 	assert_int_equal(stats_of(0).lanes, 0);
 	lcores_down();
-}
-
-static _Atomic uint32_t ran_on;
-
-static void stop_there(void *arg)
-{
-	atomic_store(&ran_on, plx_lcore_id());
-	plx_loop_quit();
-}
-
-THREE(a_message_waits_for_a_loop_that_does_not_run_yet)
-{
-	atomic_store(&ran_on, PLX_LCORE_NONE);
-	assert_int_equal(plx_lcore_send(10, stop_there, NULL), 0);
-	assert_int_equal(run_on(10, run_loop, NULL), 0);
-	assert_int_equal(atomic_load(&ran_on), 10);
-	assert_int_equal(stats_of(10).messages, 1);
-	assert_int_equal(stats_of(10).messages_full, 0);
-}
-
-ONE(a_message_to_the_same_lcore_runs_in_the_next_turn)
-{
-	assert_int_equal(plx_lcore_send(0, take, NULL), 0);
-	assert_int_equal(received_count, 0);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_int_equal(received_count, 1);
-	assert_int_equal(plx_loop_turn(), 0);
 }
 
 static void send_myself(void *arg)
@@ -132,112 +104,31 @@ static void stream_on(struct plx_task *task, void *arg)
 	}
 }
 
-struct streams {
-	unsigned count;
-	struct stream each[2];
-};
-
 static int stream_from_here(void *arg)
 {
-	struct streams *streams = arg;
+	struct stream *stream = arg;
 
-	for (unsigned i = 0; i < streams->count; i++) {
-		plx_task_init(&streams->each[i].task, stream_on, &streams->each[i]);
-		plx_task_schedule(&streams->each[i].task);
-	}
+	plx_task_init(&stream->task, stream_on, stream);
+	plx_task_schedule(&stream->task);
 	return turns_until_idle(NULL);
 }
 
 THREE(a_sender_is_notified_when_a_full_lane_has_room)
 {
-	struct streams streams = {1, {{.last = 3 * PLX_LANE_SLOTS_DEFAULT}}};
-	const struct stream *stream = streams.each;
+	struct stream stream = {.last = 3 * PLX_LANE_SLOTS_DEFAULT};
 
-	run_on(10, stream_from_here, &streams);
-	assert_int_equal(stream->sent, PLX_LANE_SLOTS_DEFAULT);
+	run_on(10, stream_from_here, &stream);
+	assert_int_equal(stream.sent, PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to poll meanwhile */
-	while (stream->sent < stream->last) {
-		unsigned before = stream->sent;
-
+	while (stream.sent < stream.last) {
 		turns_until_idle(NULL);
 		run_on(10, turns_until_idle, NULL);
-		assert_true(stream->sent > before);
 	}
 	turns_until_idle(NULL);
-	assert_int_equal(received_count, stream->last);
-	for (uintptr_t i = 0; i < stream->last; i++)
+	assert_int_equal(received_count, stream.last);
+	for (uintptr_t i = 0; i < stream.last; i++)
 		assert_int_equal(received[i], i);
-	assert_int_equal(stream->rounds, 3);
-}
-
-THREE(senders_that_wait_for_the_same_lane_take_turns)
-{
-	struct streams streams = {
-		2, {{.last = PLX_LANE_SLOTS_DEFAULT * 2}, {.last = PLX_LANE_SLOTS_DEFAULT * 2}}};
-	const struct stream *each = streams.each;
-
-	run_on(10, stream_from_here, &streams);
-	assert_int_equal(each[0].sent, PLX_LANE_SLOTS_DEFAULT);
-	assert_int_equal(each[1].sent, 0);
-	for (unsigned round = 0; round < 4; round++) {
-		turns_until_idle(NULL);
-		run_on(10, turns_until_idle, NULL);
-	}
-	assert_true(each[1].sent >= PLX_LANE_SLOTS_DEFAULT);
-}
-
-THREE(a_lane_is_created_on_first_use)
-{
-	assert_int_equal(stats_of(0).lanes, 0);
-	plx_lcore_send(0, take, NULL);
-	plx_lcore_send(0, take, NULL);
-	assert_int_equal(stats_of(0).lanes, 1);
-	assert_int_equal(stats_of(10).lanes, 0);
-	run_on(10, fill_lane_to_0, NULL);
-	assert_int_equal(stats_of(0).lanes, 2);
-	assert_int_equal(stats_of(10).lanes, 0);
-	plx_lcore_send(10, take, NULL);
-	assert_int_equal(stats_of(10).lanes, 1);
-}
-
-static const struct plx_zone *zone_of(const void *memory)
-{
-	for (uint32_t i = 0; i < plx_zone_count(); i++) {
-		const struct plx_zone *zone = plx_zone_get(i);
-		uintptr_t offset = (uintptr_t)memory - (uintptr_t)zone->base;
-
-		if (offset < zone->size_bytes)
-			return zone;
-	}
-	return NULL;
-}
-
-THREE(a_lane_is_on_its_receivers_node)
-{
-	plx_lcore_send(10, take, NULL);
-	const struct lane *lane = atomic_load(&atomic_load(&lcore_get(10)->loop)->in[0]);
-	assert_non_null(lane);
-	assert_int_equal((uintptr_t)lane % 128, 0);
-	assert_non_null(zone_of(lane));
-	assert_int_equal(zone_of(lane)->node, plx_lcore_node(10));
-}
-
-PLX_TEST(lanes_are_freed_at_fini)
-{
-	struct plx_mem_stats before, after;
-
-	lcores_prepare(2);
-	assert_int_equal(plx_mem_init(NULL), 0);
-	plx_mem_stats_read(&before);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(plx_lcores_init(&lcores.conf), 0);
-		assert_int_equal(plx_lcore_send(10, take, NULL), 0);
-		run_on(10, fill_lane_to_0, NULL);
-		assert_int_equal(plx_lcores_fini(UINT64_MAX), 0);
-		plx_mem_stats_read(&after);
-		assert_int_equal(after.bytes_used, before.bytes_used);
-	}
-	lcores_down();
+	assert_int_equal(stream.rounds, 3);
 }
 
 static void *send_two(void *arg)
@@ -310,35 +201,6 @@ ONE(a_message_longer_than_48_bytes_is_refused)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-ONE(a_variable_is_sent_by_value)
-{
-	struct {
-		uint64_t a;
-		double b;
-		char c[32];
-	} value = {7, 0.5, "forty-eight bytes"}, back;
-
-	assert_int_equal(PLX_LCORE_SEND_VALUE(0, take_data, value), 0);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_int_equal(taken_bytes, 48);
-	memcpy(&back, taken, sizeof(back));
-	assert_memory_equal(&back, &value, sizeof(value));
-}
-
-ONE(messages_with_and_without_data_stay_in_order)
-{
-	for (uintptr_t i = 0; i < 3 * PLX_LANE_SLOTS_DEFAULT; i++) {
-		uintptr_t value = 1000 + i;
-
-		assert_int_equal(plx_lcore_send(0, take, (void *)i), 0);
-		assert_int_equal(PLX_LCORE_SEND_VALUE(0, take_data, value), 0);
-		assert_int_equal(plx_loop_turn(), 2);
-		assert_int_equal(received[i], i);
-		assert_int_equal(taken_bytes, sizeof(value));
-		assert_memory_equal(taken, &value, sizeof(value));
-	}
-}
-
 /* Threads that are not lcores ---------------------------------------------------------------- */
 
 struct foreigner {
@@ -366,22 +228,13 @@ static struct foreigner send_from_thread(unsigned count)
 	return foreigner;
 }
 
-ONE(any_thread_may_send)
+ONE(any_thread_may_send_until_its_lane_is_full)
 {
-	assert_int_equal(send_from_thread(3).sent, 3);
-	assert_int_equal(turns_until_idle(NULL), 3);
 	assert_int_equal(send_from_thread(100).sent, 100);
 	assert_int_equal(turns_until_idle(NULL), 100);
 	for (uintptr_t i = 0; i < 100; i++)
-		assert_int_equal(received[3 + i], i);
-	assert_int_equal(stats_of(0).messages, 103);
-	assert_int_equal(stats_of(0).lanes, 0);
-}
-
-ONE(the_lane_of_other_threads_is_bounded)
-{
+		assert_int_equal(received[i], i);
 	struct foreigner foreigner = send_from_thread(UINT32_MAX);
-
 	assert_int_equal(foreigner.err, -EAGAIN);
 	assert_int_equal(foreigner.sent, PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(stats_of(0).messages_full, 1);
@@ -400,24 +253,6 @@ ONE(messages_of_other_threads_and_of_lanes_share_a_turn)
 		assert_int_equal(received[MESSAGES_TURN_MAX / 2 + i], 1000 + i);
 	}
 	assert_int_equal(turns_until_idle(NULL), 200 - MESSAGES_TURN_MAX);
-}
-
-static void *send_value(void *arg)
-{
-	uint64_t value = 77;
-
-	assert_works(PLX_LCORE_SEND_VALUE(0, take_data, value));
-	return NULL;
-}
-
-ONE(other_threads_may_send_data_too)
-{
-	uint64_t value = 77;
-
-	run_in_thread(send_value, NULL);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_int_equal(taken_bytes, sizeof(value));
-	assert_memory_equal(taken, &value, sizeof(value));
 }
 
 PLX_TEST_MAIN()

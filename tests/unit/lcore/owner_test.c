@@ -62,30 +62,8 @@ static int stop_timer_without_lcore(void)
 	return 0;
 }
 
-static int start_timer(void *arg)
-{
-	return plx_timer_start(&timer, PLX_NS_PER_S);
-}
-
 static int stop_another_lcores_timer(void *arg)
 {
-	plx_timer_stop(&timer);
-	return 0;
-}
-
-static int wait_for_stop(void *arg)
-{
-	while (!plx_stopping())
-		plx_pause();
-	return 0;
-}
-
-static int stop_timer_of_a_worker_that_runs(void)
-{
-	set_up();
-	plx_timer_stop(&timer);
-	run_on(10, start_timer, NULL);
-	plx_lcore_launch(10, wait_for_stop, NULL);
 	plx_timer_stop(&timer);
 	return 0;
 }
@@ -96,42 +74,15 @@ static int worker_stops_timer_of_main(void)
 	return run_on(10, stop_another_lcores_timer, NULL);
 }
 
-PLX_TEST(other_threads_workers_and_main_may_not_use_objects_of_others)
+PLX_TEST(other_threads_and_workers_may_not_use_objects_of_others)
 {
 	static const struct fatal_case cases[] = {
 		{stop_timer_without_lcore, "plx_timer_stop: called on a thread that is not an "
 					   "lcore, but lcore 0 owns the object"},
-		{stop_timer_of_a_worker_that_runs, "called on lcore 0, but lcore 10 owns"},
 		{worker_stops_timer_of_main, "called on lcore 10, but lcore 0 owns"},
 	};
 
 	assert_fatal(cases, PLX_ARRAY_LEN(cases));
-}
-
-PLX_TEST(the_main_lcore_may_act_for_an_lcore_that_runs_nothing)
-{
-	set_up();
-	plx_timer_stop(&timer);
-	assert_int_equal(run_on(10, start_timer, NULL), 0);
-	plx_timer_stop(&timer);
-	assert_false(plx_timer_running(&timer));
-	lcores_down();
-}
-
-static void *stop_as_owner(void *arg)
-{
-	plx_lcore_id_tls = 0;
-	plx_timer_stop(&timer);
-	return NULL;
-}
-
-/* Like a test that drives several lcores on one thread. */
-PLX_TEST(ownership_depends_on_the_lcore_not_on_the_thread)
-{
-	set_up();
-	run_in_thread(stop_as_owner, NULL);
-	assert_false(plx_timer_running(&timer));
-	lcores_down();
 }
 
 PLX_TEST_MAIN()

@@ -73,37 +73,25 @@ static void assert_sometimes_passes(void (*body)(void))
 	fail_msg("the second signal ended the process in each of 20 tries");
 }
 
-static void interrupt_and_terminate_in_a_row(void)
-{
-	up();
-	raise(SIGINT);
-	raise(SIGINT);
-	raise(SIGTERM);
-	check(plx_stop_signal() == SIGINT);
-}
-
-PLX_TEST(two_signals_in_a_row_count_as_one)
-{
-	assert_sometimes_passes(interrupt_and_terminate_in_a_row);
-}
-
 static void interrupt_then_terminate(void)
 {
 	interrupt_then_raise(SIGTERM);
 }
 
-PLX_TEST(a_second_signal_ends_the_process_as_if_not_caught)
-{
-	assert_dies(interrupt_twice, SIGINT);
-	assert_dies(interrupt_then_terminate, SIGTERM);
-}
-
-CHILD_TEST(a_stop_by_the_program_does_not_count_as_a_signal)
+static void interrupt_end_and_terminate(void)
 {
 	up();
-	plx_stop();
 	raise(SIGINT);
-	check(plx_stop_signal() == SIGINT);
+	down();
+	usleep(GAP_US);
+	raise(SIGTERM);
+}
+
+PLX_TEST(a_second_signal_ends_the_process_as_if_not_caught)
+{
+	assert_dies(interrupt_end_and_terminate, SIGTERM);
+	assert_dies(interrupt_twice, SIGINT);
+	assert_dies(interrupt_then_terminate, SIGTERM);
 }
 
 static void interrupt_stop_and_interrupt(void)
@@ -118,20 +106,6 @@ static void interrupt_stop_and_interrupt(void)
 PLX_TEST(two_signals_in_a_row_count_as_one_after_the_lcores_ended)
 {
 	assert_sometimes_passes(interrupt_stop_and_interrupt);
-}
-
-static void interrupt_end_and_interrupt(void)
-{
-	up();
-	raise(SIGINT);
-	down();
-	usleep(GAP_US);
-	raise(SIGTERM);
-}
-
-PLX_TEST(a_second_signal_ends_a_process_that_hangs_after_its_lcores)
-{
-	assert_dies(interrupt_end_and_interrupt, SIGTERM);
 }
 
 CHILD_TEST(a_signal_before_the_lcores_stops_them)

@@ -11,36 +11,23 @@
 static struct plx_timer_wheel wheel;
 static uint64_t now;
 
-/* Fired timers, in order. */
-static struct plx_timer *log_timers[4096];
-static unsigned log_count;
+static struct plx_timer *last_fired;
+static unsigned fired_count;
 
 static void note(struct plx_timer *timer, void *arg)
 {
 	assert_true(timer->expiry_ns <= now || timer->period_ns);
-	assert_true(log_count < PLX_ARRAY_LEN(log_timers));
-	log_timers[log_count++] = timer;
+	last_fired = timer;
+	fired_count++;
 }
 
 static int set_up(void **state)
 {
 	now = 1000 * PLX_NS_PER_S + 77;
-	log_count = 0;
+	fired_count = 0;
 	wheel_init(&wheel, now);
 	return 0;
 }
-
-static void fired_are(struct plx_timer *const *timers, unsigned count)
-{
-	assert_int_equal(log_count, count);
-	for (unsigned i = 0; i < count; i++)
-		assert_ptr_equal(log_timers[i], timers[i]);
-}
-
-/* Fail unless these fired, in that order. */
-#define assert_fired(...)                              \
-	fired_are((struct plx_timer *[]){__VA_ARGS__}, \
-		  PLX_ARRAY_LEN(((struct plx_timer *[]){__VA_ARGS__})))
 
 static void start(struct plx_timer *timer, uint64_t delay_ns)
 {
@@ -64,136 +51,14 @@ static void turns_at(uint64_t to)
 		wheel_expire(&wheel, now);
 }
 
-/* The same; `count` timers are in the log. */
+/* The same; `count` timers have fired. */
 static void turns_fire(uint64_t to, unsigned count)
 {
 	turns_at(to);
-	assert_int_equal(log_count, count);
+	assert_int_equal(fired_count, count);
 }
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
-
-TEST(a_timer_fires_within_a_tick_and_never_early)
-{
-	static const uint64_t delays[] = {0,        1,         1023,      1024,
-					  1025,     64 * 1024, 65536001,  PLX_NS_PER_S,
-					  30 * DAY, 365 * DAY, 3650 * DAY};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(delays); i++) {
-		struct plx_timer timer = {0};
-		uint64_t due = now + delays[i];
-
-		log_count = 0;
-		start(&timer, delays[i]);
-		assert_true(plx_timer_running(&timer));
-		turns_fire(due - 1, 0);
-		turns_fire(due + TICK, 1);
-		assert_false(plx_timer_running(&timer));
-	}
-}
-
-TEST(a_wheel_without_timers_has_no_work)
-{
-	struct plx_timer timer = {0};
-
-	assert_true(wheel.next_ns == UINT64_MAX);
-	start(&timer, 5 * DAY);
-	assert_true(wheel.next_ns > now + 2 * DAY);
-	turns_at(now + 6 * DAY);
-	assert_true(wheel.next_ns == UINT64_MAX);
-}
-
-TEST(a_pause_of_years_takes_few_steps)
-{
-	struct plx_timer timers[9] = {0};
-	unsigned calls = 0;
-
-	for (unsigned i = 0; i < 9; i++)
-		start(&timers[i], DAY << i);
-	now += 2000 * DAY;
-	while (now >= wheel.next_ns) {
-		wheel_expire(&wheel, now);
-		calls++;
-	}
-	assert_int_equal(log_count, 9);
-	assert_true(calls <= 2);
-}
-
-TEST(a_turn_runs_a_bounded_number_of_timers)
-{
-	static struct plx_timer timers[1000];
-	unsigned calls = 0;
-
-	for (unsigned i = 0; i < 1000; i++)
-		start(&timers[i], 100 * TICK);
-	now += 200 * TICK;
-	while (now >= wheel.next_ns) {
-		unsigned before = log_count;
-		unsigned done = wheel_expire(&wheel, now);
-
-		assert_in_range(done, 1, TURN_MAX);
-		assert_true(log_count - before <= WHEEL_FIRED_MAX);
-		calls++;
-	}
-	assert_int_equal(log_count, 1000);
-	assert_true(calls >= 1000 / WHEEL_FIRED_MAX);
-	for (unsigned i = 0; i < 1000; i++)
-		assert_ptr_equal(log_timers[i], &timers[i]);
-}
-
-#define CROWD 200
-
-/* A slot of a higher level, its earliest expiry started last, and the turn that starts its move. */
-static struct plx_timer *begin_a_crowded_slot(void)
-{
-	static struct plx_timer timers[CROWD];
-
-	now = now / (64 * 64 * TICK) * (64 * 64 * TICK);
-	for (unsigned i = 0; i < CROWD; i++) {
-		plx_timer_init(&timers[i], note, NULL);
-		start(&timers[i], (64 * 64 + 63 - (i == CROWD - 1 ? 10 : 0)) * TICK);
-	}
-	now += (64 * 64 + 2) * TICK;
-	assert_int_equal(wheel_expire(&wheel, now), WHEEL_MOVED_MAX);
-	assert_int_equal(log_count, 0);
-	return timers;
-}
-
-TEST(a_move_over_several_turns_keeps_the_order)
-{
-	struct plx_timer *timers = begin_a_crowded_slot();
-	struct plx_timer newer = {0};
-
-	start(&newer, 61 * TICK); /* the same tick, with no crowd before it */
-	turns_fire(now + 10 * TICK, 0);
-	turns_fire(now + 100 * TICK, CROWD + 1);
-	assert_ptr_equal(log_timers[0], &timers[CROWD - 1]);
-	for (unsigned i = 0; i < CROWD - 1; i++)
-		assert_ptr_equal(log_timers[i + 1], &timers[i]);
-	assert_ptr_equal(log_timers[CROWD], &newer);
-}
-
-TEST(a_due_timer_overtakes_a_crowded_slot)
-{
-	struct plx_timer newer = {0};
-
-	begin_a_crowded_slot();
-	start(&newer, 5 * TICK);
-	now += 5 * TICK;
-	wheel_expire(&wheel, now);
-	assert_fired(&newer);
-	turns_fire(now + 100 * TICK, CROWD + 1);
-}
-
-TEST(a_move_may_be_cut_short_by_stops)
-{
-	struct plx_timer *timers = begin_a_crowded_slot();
-
-	for (unsigned i = 0; i < CROWD - WHEEL_MOVED_MAX; i++)
-		plx_timer_stop(&timers[i]);
-	turns_fire(now + 100 * TICK, WHEEL_MOVED_MAX);
-	assert_true(wheel.next_ns == UINT64_MAX);
-}
 
 #define TURN_NS    (10 * PLX_NS_PER_US)
 #define MANY       200000
@@ -235,7 +100,7 @@ TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 	start(&each_ms, PLX_NS_PER_MS);
 	while (now < begin + 38 * PLX_NS_PER_S) {
 		now = wheel.next_ns > now + TURN_NS ? wheel.next_ns : now + TURN_NS;
-		assert_in_range(wheel_expire(&wheel, now), 0, TURN_MAX);
+		assert_in_range(wheel_expire(&wheel, now), 0, TURN_MAX); /* bounded */
 	}
 	assert_int_equal(many_fired, MANY);
 	assert_in_range(ticks_fired, 30000, 38000);
@@ -246,7 +111,7 @@ TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 
 static void free_itself(struct plx_timer *timer, void *arg)
 {
-	log_count++;
+	fired_count++;
 	plx_timer_stop(timer);
 	free(timer);
 }
@@ -264,21 +129,6 @@ TEST(a_timer_may_be_freed_in_its_function)
 	}
 }
 
-TEST(periods_do_not_drift)
-{
-	struct plx_timer timer = {0};
-	uint64_t period = 1500; /* not a multiple of a tick */
-	uint64_t due = now;
-
-	start_periodic(&timer, period);
-	for (unsigned i = 1; i <= 2000; i++) {
-		due += period;
-		turns_fire(due - 1, i - 1);
-		turns_fire(due + (TICK < period ? TICK : period) - 1, i);
-	}
-	plx_timer_stop(&timer);
-}
-
 TEST(missed_periods_are_skipped)
 {
 	struct plx_timer timer;
@@ -293,7 +143,7 @@ TEST(missed_periods_are_skipped)
 	/* The shortest period fires once per tick, not endlessly. */
 	timer.period_ns = 1;
 	start(&timer, 1);
-	log_count = 0;
+	fired_count = 0;
 	turns_fire(now + 50 * TICK, 1);
 	turns_fire(now + TICK, 2);
 	plx_timer_stop(&timer);
@@ -306,8 +156,8 @@ TEST(far_expiry_times_do_not_wrap)
 	plx_timer_init(&timer, note, NULL);
 	wheel_start(&wheel, &timer, now, UINT64_MAX);
 	start(&near, DAY);
-	turns_at(now + 100000 * DAY);
-	assert_fired(&near);
+	turns_fire(now + 100000 * DAY, 1);
+	assert_ptr_equal(last_fired, &near);
 	wheel_fini(&wheel);
 	assert_false(plx_timer_running(&timer));
 }
@@ -317,72 +167,32 @@ static uint64_t due_ns(void)
 	return wheel_due(&wheel).next_ns;
 }
 
-/* A sleeping lcore wakes for timers that fire, not for moves between levels. */
-TEST(the_next_expiry_is_known)
-{
-	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY,
-					  3 * DAY + 9 * TICK};
-	struct plx_timer timers[5] = {0}, crowd[20] = {0};
-
-	assert_true(due_ns() == UINT64_MAX);
-	for (unsigned i = 5; i-- > 0;) {
-		uint64_t due = now + delays[i];
-
-		start(&timers[i], delays[i]);
-		assert_in_range(due_ns(), due, due + TICK - 1);
-	}
-	for (unsigned i = 0; i < 5; i++) {
-		uint64_t due = due_ns();
-
-		turns_fire(due - 1, i);
-		turns_fire(due, i + 1);
-	}
-	/* With many in one slot it may be early, but never late. */
-	for (unsigned i = 0; i < 20; i++)
-		start(&crowd[i], PLX_NS_PER_S + i * TICK);
-	assert_true(due_ns() <= now + PLX_NS_PER_S + TICK);
-	assert_true(due_ns() > now + PLX_NS_PER_S / 2);
-	wheel_fini(&wheel);
-}
-
 static uint64_t exact_ns(void)
 {
 	return wheel_due(&wheel).exact_ns;
 }
 
-static void start_lax(struct plx_timer *timer, uint64_t delay_ns)
+/* A sleeping lcore wakes for timers that fire, not for moves between levels. */
+TEST(the_next_expiry_is_known_and_the_next_that_must_not_be_late)
 {
-	plx_timer_stop(timer);
-	plx_timer_init(timer, note, NULL);
-	plx_timer_set_lax(timer, true);
-	start(timer, delay_ns);
-}
+	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY};
+	struct plx_timer timers[4] = {0};
 
-/* The first timer that must not be late, whatever precedes it. */
-TEST(the_next_expiry_that_must_not_be_late_is_known)
-{
-	struct plx_timer first = {0}, exact = {0}, crowd[20] = {0};
-	const uint64_t at = PLX_NS_PER_S;
-	uint64_t due = now + at;
+	assert_true(due_ns() == UINT64_MAX);
+	for (unsigned i = 4; i-- > 0;) {
+		uint64_t due = now + delays[i];
 
-	assert_true(exact_ns() == UINT64_MAX);
-	start_lax(&first, at / 2);
-	assert_true(exact_ns() == UINT64_MAX);
-	start(&exact, at); /* in another slot, or level */
-	assert_in_range(exact_ns(), due, due + TICK - 1);
-	assert_in_range(due_ns(), now + at / 2, now + at / 2 + TICK - 1);
-	start_lax(&first, at - 20 * TICK);
-	assert_in_range(exact_ns(), due, due + TICK - 1);
-	start_lax(&first, at + 3);
-	assert_in_range(exact_ns(), due, due + TICK - 1);
-	plx_timer_set_lax(&exact, true);
-	assert_true(exact_ns() == UINT64_MAX);
-	/* With many before it not all are checked: it may be early. */
-	for (unsigned i = 0; i < 20; i++)
-		start_lax(&crowd[i], at / 2 + i * TICK);
-	plx_timer_set_lax(&exact, false);
-	assert_true(exact_ns() <= due + TICK - 1);
-	assert_true(exact_ns() >= now);
+		start(&timers[i], delays[i]);
+		assert_in_range(due_ns(), due, due + TICK - 1);
+		assert_in_range(exact_ns(), due, due + TICK - 1);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t due = now + delays[i + 1];
+
+		plx_timer_set_lax(&timers[i], true);
+		assert_in_range(exact_ns(), due, due + TICK - 1);
+		assert_in_range(due_ns(), now + 1, now + TICK);
+	}
 	wheel_fini(&wheel);
 }
 
@@ -468,7 +278,7 @@ static void model_fired(struct plx_timer *timer, void *arg)
 	if (model_count <= FEW)
 		assert_ptr_equal(m, model_next());
 	m->running = false;
-	log_count++;
+	fired_count++;
 	switch (random_below(4)) {
 	case 0:
 		model_start(m);
@@ -489,7 +299,7 @@ static void behave_like_a_list(unsigned count)
 		uint64_t seed = random_state;
 
 		now = random_time();
-		log_count = 0;
+		fired_count = 0;
 		wheel_init(&wheel, now);
 		for (unsigned i = 0; i < model_count; i++) {
 			plx_timer_init(&models[i].timer, model_fired, &models[i]);
@@ -511,7 +321,7 @@ static void behave_like_a_list(unsigned count)
 			assert_true(exact_ns() >= due_ns());
 			assert_int_equal(m->running, plx_timer_running(&m->timer));
 		}
-		assert_true(log_count > 1000);
+		assert_true(fired_count > 1000);
 		wheel_fini(&wheel);
 		for (unsigned i = 0; i < model_count; i++)
 			assert_false(plx_timer_running(&models[i].timer));
