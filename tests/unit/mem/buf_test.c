@@ -32,16 +32,12 @@ static int teardown_pool(void **state)
 	return leaked;
 }
 
-/* Append text and return buf. */
-static struct plx_buf *with_text(struct plx_buf *buf, const char *text)
-{
-	memcpy(plx_buf_append(buf, (uint32_t)strlen(text)), text, strlen(text));
-	return buf;
-}
-
 static struct plx_buf *text_buf(const char *text)
 {
-	return with_text(plx_buf_get(pool), text);
+	struct plx_buf *buf = plx_buf_get(pool);
+
+	memcpy(plx_buf_append(buf, (uint32_t)strlen(text)), text, strlen(text));
+	return buf;
 }
 
 #undef TEST
@@ -66,35 +62,6 @@ TEST(a_pooled_buffer_starts_empty_after_its_headroom)
 	plx_buf_unref(buf);
 }
 
-TEST(a_reused_buffer_is_like_new)
-{
-	struct plx_buf *buf = text_buf("used");
-
-	plx_buf_prepend(buf, 10);
-	plx_buf_chain(buf, text_buf("tail"));
-	plx_buf_unref(buf);
-	for (int i = 0; i < 8; i++) {
-		struct plx_buf *again = plx_buf_get(pool);
-
-		assert_int_equal(again->len, 0);
-		assert_null(again->next);
-		assert_int_equal(plx_buf_headroom(again), PLX_BUF_HEADROOM);
-		assert_true(plx_buf_unshared(again));
-		plx_buf_unref(again);
-	}
-}
-
-TEST(an_empty_pool_returns_null)
-{
-	struct plx_buf *bufs[8];
-
-	for (int i = 0; i < 8; i++)
-		bufs[i] = plx_buf_get(pool);
-	assert_null(plx_buf_get(pool));
-	for (int i = 0; i < 8; i++)
-		plx_buf_unref(bufs[i]);
-}
-
 TEST(append_and_prepend_stay_inside)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
@@ -111,8 +78,10 @@ TEST(append_and_prepend_stay_inside)
 	assert_ptr_equal(buf->data, buf->base);
 	assert_null(plx_buf_prepend(buf, 1));
 	assert_int_equal(buf->len, buf->room);
+	plx_buf_chain(buf, text_buf("tail"));
 	plx_buf_reset(buf);
 	assert_int_equal(buf->len, 0);
+	assert_null(buf->next);
 	assert_int_equal(plx_buf_headroom(buf), PLX_BUF_HEADROOM);
 	plx_buf_unref(buf);
 }
@@ -147,21 +116,15 @@ TEST(a_chain_is_one_message)
 	assert_int_equal(plx_buf_total(NULL), 0);
 
 	assert_int_equal(plx_buf_copy_out(head, 0, out, sizeof(out)), 13);
-	assert_memory_equal(out, "one two three", 13);
-	for (size_t offset = 0; offset <= 14; offset++) {
-		for (size_t size = 0; size <= 14; size++) {
-			size_t left = offset < 13 ? 13 - offset : 0;
-			size_t expected = size < left ? size : left;
-
+	for (size_t offset = 0; offset <= 13; offset++) {
+		for (size_t size = 0; size <= 13 - offset; size++) {
 			memset(out, '#', sizeof(out));
-			assert_int_equal(plx_buf_copy_out(head, offset, out, size), expected);
-			assert_memory_equal(out, &whole[expected ? offset : 0], expected);
-			assert_int_equal(out[expected], '#');
+			assert_int_equal(plx_buf_copy_out(head, offset, out, size), size);
+			assert_memory_equal(out, whole + offset, size);
+			assert_int_equal(out[size], '#');
 		}
 	}
-	plx_buf_ref(head);
-	plx_buf_unref(head);
-	assert_int_equal(available(), 4);
+	assert_int_equal(plx_buf_copy_out(head, 14, out, 1), 0);
 	plx_buf_unref(head);
 	assert_int_equal(available(), 8);
 }
@@ -171,48 +134,25 @@ TEST(a_shared_tail_outlives_its_head)
 	struct plx_buf *head = text_buf("head");
 	struct plx_buf *tail = text_buf("tail");
 
-	plx_buf_chain(tail, text_buf("end"));
 	plx_buf_ref(tail);
 	plx_buf_chain(head, tail);
 	plx_buf_unref(head);
-	assert_int_equal(available(), 6);
-	assert_int_equal(plx_buf_total(tail), 7);
+	assert_int_equal(available(), 7);
+	assert_int_equal(plx_buf_total(tail), 4);
 	plx_buf_unref(tail);
 }
 
-TEST(reset_drops_the_rest_of_the_chain)
-{
-	struct plx_buf *head = text_buf("head");
+static unsigned freed;
 
-	plx_buf_chain(head, text_buf("tail"));
-	plx_buf_reset(head);
-	assert_null(head->next);
-	assert_int_equal(available(), 7);
-	plx_buf_unref(head);
-}
-
-struct freed {
-	int count;
-	void *memory;
-};
-
-static void note_free(void *memory, void *arg)
-{
-	struct freed *freed = arg;
-
-	freed->count++;
-	freed->memory = memory;
-}
+PLX_COUNTS(note_free, freed, void *memory, void *arg)
 
 TEST(wrapped_memory_is_released_once)
 {
-	struct freed freed = {0};
 	char memory[] = "....hello";
-	struct plx_buf *buf = plx_buf_wrap(memory, 4, 5, note_free, &freed);
+	struct plx_buf *buf = plx_buf_wrap(memory, 4, 5, note_free, NULL);
 
 	assert_non_null(buf);
 	assert_memory_equal(buf->data, "hello", 5);
-	assert_int_equal(plx_buf_headroom(buf), 4);
 	assert_int_equal(plx_buf_tailroom(buf), 0);
 	assert_int_equal(buf->zone_index, PLX_ZONE_NONE);
 	assert_int_equal(buf->owner, PLX_LCORE_NONE);
@@ -222,35 +162,31 @@ TEST(wrapped_memory_is_released_once)
 	assert_int_equal(plx_buf_tailroom(buf), 5);
 	plx_buf_ref(buf);
 	plx_buf_unref(buf);
-	assert_int_equal(freed.count, 0);
+	assert_int_equal(freed, 0);
 	plx_buf_unref(buf);
-	assert_int_equal(freed.count, 1);
-	assert_ptr_equal(freed.memory, memory);
+	assert_int_equal(freed, 1);
 
 	/* Without a function there is nothing to call. */
 	plx_buf_unref(plx_buf_wrap(memory, 0, 4, NULL, NULL));
-	assert_null(plx_buf_wrap(NULL, 0, 4, note_free, &freed));
+	assert_null(plx_buf_wrap(NULL, 0, 4, note_free, NULL));
 	assert_error_has("plx_buf_wrap: 0 + 4 bytes at (nil)");
-	assert_null(plx_buf_wrap(memory, UINT32_MAX, 1, note_free, &freed));
+	assert_null(plx_buf_wrap(memory, UINT32_MAX, 1, note_free, NULL));
 	assert_error_has("together at most 4294967295");
-	assert_int_equal(freed.count, 1);
+	assert_int_equal(freed, 1);
 }
 
-TEST(wrapped_memory_of_a_zone_knows_its_zone)
+TEST(wrapped_memory_knows_its_zone)
 {
 	const struct plx_zone *zone;
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
-	struct plx_buf *buf = plx_buf_wrap(memory + 100, 0, 100, NULL, NULL);
-
-	assert_int_equal(zone->index, 1);
-	assert_int_equal(buf->zone_index, zone->index);
-	plx_buf_unref(buf);
-
-	/* Partly outside counts as outside. */
 	char *end = (char *)zone->base + zone->size_bytes;
-	assert_int_equal(mem_zone_index(end - 64, 64), zone->index);
-	assert_int_equal(mem_zone_index(end - 64, 65), PLX_ZONE_NONE);
-	assert_int_equal(mem_zone_index((char *)zone->base - 1, 2), PLX_ZONE_NONE);
+	struct plx_buf *in = plx_buf_wrap(end - 64, 0, 64, NULL, NULL);
+	struct plx_buf *partly_out = plx_buf_wrap(end - 64, 0, 65, NULL, NULL);
+
+	assert_int_equal(in->zone_index, zone->index);
+	assert_int_equal(partly_out->zone_index, PLX_ZONE_NONE);
+	plx_buf_unref(in);
+	plx_buf_unref(partly_out);
 	plx_mem_free(memory);
 }
 
@@ -271,10 +207,6 @@ TEST(a_view_refers_to_memory_elsewhere)
 	assert_int_equal(plx_buf_headroom(view), 0);
 	assert_int_equal(plx_buf_tailroom(view), 0);
 	assert_int_equal(view->zone_index, zone->index);
-	assert_true(plx_buf_unshared(view));
-	assert_null(plx_buf_view(views, text, 1));
-	plx_buf_ref(view);
-	plx_buf_unref(view);
 	assert_null(plx_buf_view(views, text, 1));
 	plx_buf_unref(view);
 
@@ -282,9 +214,7 @@ TEST(a_view_refers_to_memory_elsewhere)
 	assert_non_null(view);
 	assert_int_equal(view->zone_index, PLX_ZONE_NONE);
 	assert_int_equal(plx_buf_total(view), 5);
-	assert_null(view->next);
 	plx_buf_unref(view);
-	assert_int_equal(stats_of(views).available, 1);
 	plx_pool_destroy(views);
 	plx_mem_free(memory);
 }
@@ -295,9 +225,6 @@ TEST(heap_buffers_work_without_a_pool)
 
 	assert_non_null(buf);
 	assert_int_equal(plx_buf_tailroom(buf), 100000);
-	assert_int_equal(plx_buf_headroom(buf), PLX_BUF_HEADROOM);
-	assert_int_equal((uintptr_t)buf->data % PLX_CACHE_LINE, 0);
-	assert_int_equal(buf->zone_index, PLX_ZONE_NONE);
 	memset(buf->base, 1, buf->room);
 	plx_buf_chain(buf, text_buf("pooled"));
 	plx_buf_unref(buf);
@@ -317,65 +244,6 @@ TEST(bad_pools_are_refused)
 		     "buffers of 4294967295 bytes: give at most");
 	attr.object_count = 0;
 	assert_fails(plx_buf_pool_create(&attr, 64, &large), -EINVAL, "pool large: object_count 0");
-}
-
-/* With a count of one the caller is the only holder: a load alone drops it, without a store. */
-TEST(the_only_reference_is_dropped_without_an_atomic_operation)
-{
-	struct plx_buf *buf = plx_buf_get(pool);
-
-	plx_buf_unref(buf);
-	mem_unpoison(buf, sizeof(*buf));
-	assert_int_equal(atomic_load(&buf->refs), 1);
-	buf = plx_buf_get(pool);
-	plx_buf_unref(plx_buf_ref(buf));
-	assert_int_equal(atomic_load(&buf->refs), 1);
-	plx_buf_unref(buf);
-}
-
-TEST(buffers_freed_by_another_lcore_return_to_the_owner)
-{
-	struct plx_buf *bufs[8];
-
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 8; i++)
-			assert_non_null(bufs[i] = text_buf("far"));
-		assert_null(plx_buf_get(pool));
-		plx_lcore_id_tls = OWNER + 1;
-		for (int i = 0; i < 8; i++)
-			plx_buf_unref(bufs[i]);
-		plx_lcore_id_tls = OWNER;
-		assert_int_equal(available(), 8);
-	}
-}
-
-TEST(all_lcores_allocate_from_a_shared_pool)
-{
-	const struct plx_pool_attr attr = {
-		.name = "shared", .object_count = 8, .owner = PLX_LCORE_NONE, .cache_count = 2};
-	struct plx_pool *shared;
-	struct plx_buf *bufs[3];
-
-	assert_int_equal(plx_buf_pool_create(&attr, ROOM, &shared), 0);
-	for (uint32_t round = 0; round < 30; round++) {
-		for (uint32_t i = 0; i < 3; i++) {
-			plx_lcore_id_tls = i < 2 ? i : PLX_LCORE_NONE;
-			assert_non_null(bufs[i] = plx_buf_get(shared));
-			assert_int_equal(bufs[i]->owner, PLX_LCORE_NONE);
-			assert_int_equal(bufs[i]->zone_index, plx_pool_zone(shared)->index);
-			assert_int_equal(bufs[i]->len, 0);
-			assert_int_equal(plx_buf_tailroom(bufs[i]), ROOM);
-			with_text(bufs[i], "shared");
-		}
-		/* Freed by another thread than the one that got it. */
-		for (uint32_t i = 0; i < 3; i++) {
-			plx_lcore_id_tls = i ? i - 1 : PLX_LCORE_NONE;
-			assert_memory_equal(bufs[i]->data, "shared", 6);
-			plx_buf_unref(bufs[i]);
-		}
-	}
-	plx_lcore_id_tls = OWNER;
-	plx_pool_destroy(shared); /* asserts that all were returned */
 }
 
 /* Two threads each write half of a buffer and release it; the owner then reuses it. Sometimes one

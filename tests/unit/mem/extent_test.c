@@ -25,48 +25,12 @@ static size_t give(uintptr_t at)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-TEST(an_allocation_takes_the_first_place_that_fits)
-{
-	assert_int_equal(take(64, 64), BASE);
-	assert_int_equal(take(128, 64), BASE + 64);
-	assert_int_equal(take(64, 64), BASE + 192);
-	assert_int_equal(give(BASE + 64), 128);
-	assert_int_equal(take(192, 64), BASE + 256);
-	assert_int_equal(take(64, 64), BASE + 64);
-	assert_int_equal(take(64, 64), BASE + 128);
-}
-
-TEST(an_aligned_allocation_leaves_a_usable_gap)
-{
-	assert_int_equal(take(256, 4096), 0x101000);
-	assert_int_equal(take(64, 64), BASE);
-	assert_int_equal(give(0x101000), 256);
-	assert_int_equal(take(SIZE - 64, 64), BASE + 64);
-}
-
 TEST(nothing_is_allocated_beyond_the_end)
 {
 	assert_int_equal(take(SIZE + 64, 64), 0);
 	assert_int_equal(take(SIZE, 128), 0);
 	assert_int_equal(take(SIZE, 64), BASE);
 	assert_int_equal(take(64, 64), 0);
-}
-
-TEST(free_neighbours_are_merged_in_any_order)
-{
-	static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-					{1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-
-	for (size_t o = 0; o < PLX_ARRAY_LEN(orders); o++) {
-		uintptr_t parts[3];
-
-		for (int i = 0; i < 3; i++)
-			parts[i] = take(1024, 64);
-		for (int i = 0; i < 3; i++)
-			assert_int_equal(give(parts[orders[o][i]]), 1024);
-		assert_int_equal(take(SIZE, 64), BASE);
-		assert_int_equal(give(BASE), SIZE);
-	}
 }
 
 TEST(freeing_an_unknown_address_is_refused)

@@ -32,12 +32,9 @@ static bool denies_transparent_pages(void)
 
 static int fall_back_from_2m(void)
 {
+	if (!denies_transparent_pages())
+		return CHILD_SKIP;
 	return fall_back(PLX_HUGE_2M, (size_t)(free_pages(MEM_2M) + 2) * MEM_2M);
-}
-
-static int fall_back_from_2m_to_small_pages(void)
-{
-	return denies_transparent_pages() ? fall_back_from_2m() : CHILD_SKIP;
 }
 
 static int fall_back_from_1g(void)
@@ -53,22 +50,9 @@ TEST_BEFORE_INIT(fallback_from_2m_is_logged_once)
 	skip_if_emulated();
 	snprintf(remedy, sizeof(remedy), "sysctl vm.nr_hugepages=%llu;",
 		 (unsigned long long)(needed < 256 ? 256 : needed));
-	assert_child_says(fall_back_from_2m_to_small_pages, 1,
-			  "mem: notice: ", "asked for 2 MiB hugetlb pages (", " pages free, ",
-			  " needed), got ", " in transparent huge pages, ",
+	assert_child_says(fall_back_from_2m, 1, "mem: notice: ", "asked for 2 MiB hugetlb pages (",
+			  " pages free, ", " needed), got ", " in transparent huge pages, ",
 			  " in 4 KiB pages (smaps); for reserved pages: ", remedy);
-}
-
-/* The kernel may have had too few available: then a part has small pages, which is reported. */
-TEST_BEFORE_INIT(transparent_huge_pages_of_that_size_are_not_logged)
-{
-	struct child_end end;
-
-	skip_if_emulated();
-	child_succeeds(fall_back_from_2m, &end);
-	char *line_end = strchr(end.text, '\n');
-	if (strstr(end.text, ", 0 bytes in 4 KiB pages") || (line_end && line_end[1]))
-		fail_msg("the child said '%s'", end.text);
 }
 
 TEST_BEFORE_INIT(a_fallback_from_1g_pages_allocates_no_gigabyte)
@@ -80,48 +64,7 @@ TEST_BEFORE_INIT(a_fallback_from_1g_pages_allocates_no_gigabyte)
 			  "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
 }
 
-static int without_transparent_pages(void)
-{
-	struct plx_mem_conf conf = {.huge = PLX_HUGE_1G};
-	char text[64];
-
-	if (!denies_transparent_pages())
-		return CHILD_SKIP;
-	if (plx_mem_init(&conf) || !plx_mem_alloc(64, 0, 0, NULL))
-		return 1;
-	fprintf(stderr, "%s\n", plx_mem_describe(text, sizeof(text)));
-	plx_mem_fini();
-	return 0;
-}
-
-TEST_BEFORE_INIT(fallback_ends_at_ordinary_pages)
-{
-	if (free_pages(MEM_1G) > 0)
-		skip();
-	assert_child_says(without_transparent_pages, 2,
-			  "got 0 bytes in transparent huge pages, 2 MiB in 4 KiB pages",
-			  "2 MiB in 4 KiB pages on node 0\n");
-}
-
 /* Denied system calls ----------------------------------------------------------------------- */
-
-static bool denies_numa_calls(void)
-{
-	return child_deny(SYS_mbind, -1, 0, EPERM) == 0 &&
-	       child_deny(SYS_move_pages, -1, 0, EPERM) == 0 &&
-	       child_deny(SYS_get_mempolicy, -1, 0, EPERM) == 0;
-}
-
-static int prefer_without_mbind(void)
-{
-	if (!denies_numa_calls())
-		return CHILD_SKIP;
-	if (plx_mem_init(&ordinary) || !plx_mem_alloc(MEM_2M, 0, 0, NULL) ||
-	    !plx_mem_alloc(MEM_2M, 0, 0, NULL))
-		return 1;
-	plx_mem_fini();
-	return 0;
-}
 
 static int strict_without_mbind(void)
 {
@@ -129,19 +72,12 @@ static int strict_without_mbind(void)
 	const struct plx_mem_conf conf = {
 		.huge = PLX_HUGE_2M, .numa = PLX_NUMA_STRICT, .node_bytes = bytes, .node_count = 1};
 
-	if (!denies_numa_calls())
+	if (child_deny(SYS_mbind, -1, 0, EPERM))
 		return CHILD_SKIP;
 	if (plx_mem_init(&conf) != -ENOMEM || plx_zone_count() != 0)
 		return 1;
 	fprintf(stderr, "%s\n", plx_error());
 	return 0;
-}
-
-static int without_memfd(void)
-{
-	if (!denies_transparent_pages() || child_deny(SYS_memfd_create, -1, 0, EPERM))
-		return CHILD_SKIP;
-	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
 
 /* SIGXFSZ would end it. */
@@ -170,27 +106,11 @@ static int without_populate(void)
 	return 0;
 }
 
-/* With one node it makes no difference. */
-TEST_BEFORE_INIT(policy_prefer_works_without_mbind)
-{
-	bool tells = mem_node_count() > 1;
-
-	assert_child_says(prefer_without_mbind, tells,
-			  tells ? "mem: notice: memory is not bound to node 0 (mbind: Operation "
-				  "not permitted)"
-				: "");
-}
-
 TEST_BEFORE_INIT(policy_strict_fails_without_mbind)
 {
 	assert_child_says(strict_without_mbind, 1,
 			  "--numa strict: memory cannot be bound to node 0 (mbind: Operation not "
 			  "permitted); allow the mbind system call");
-}
-
-TEST_BEFORE_INIT(zones_fall_back_without_memfd)
-{
-	assert_child_says(without_memfd, 1, "memfd_create: Operation not permitted");
 }
 
 TEST_BEFORE_INIT(zones_fall_back_under_a_limit_on_file_sizes)
@@ -256,48 +176,27 @@ TEST(policy_strict_fails_and_names_the_nodes_that_have_memory)
 	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "NUMA node 62 is not on this host");
 }
 
-TEST(policy_prefer_uses_memory_elsewhere_and_counts_it)
+TEST(other_policies_use_memory_elsewhere_and_prefer_counts_it)
 {
+	size_t bytes[BARE_NODE + 1] = {[BARE_NODE] = MEM_2M};
+	struct plx_mem_conf conf = ordinary;
 	const struct plx_zone *zone;
 
-	init_with(PLX_NUMA_PREFER);
-	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, &zone));
-	assert_int_equal(zone->node, PLX_NODE_ANY);
-	assert_int_equal(mem_stats().node_fallbacks, 1);
-	/* Each such request counts, even if it needs no new zone. */
-	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
-	assert_int_equal(plx_zone_count(), 1);
-	assert_int_equal(mem_stats().node_fallbacks, 2);
-	assert_non_null(plx_mem_alloc(4096, 0, PLX_NODE_ANY, NULL));
-	assert_int_equal(mem_stats().node_fallbacks, 2);
-	assert_null(plx_mem_alloc(4096, 0, BARE_NODE - 1, NULL));
-}
-
-TEST(policy_any_ignores_the_node)
-{
-	init_with(PLX_NUMA_ANY);
-	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
-	assert_int_equal(mem_stats().node_fallbacks, 0);
-}
-
-TEST(memory_at_init_follows_the_policy_too)
-{
-	size_t bytes[BARE_NODE + 1] = {0};
-	struct plx_mem_conf conf = ordinary;
-
-	bytes[BARE_NODE] = MEM_2M;
 	conf.node_bytes = bytes;
 	conf.node_count = BARE_NODE + 1;
 	conf.numa = PLX_NUMA_STRICT;
 	assert_fails(plx_mem_init(&conf), -ENOMEM, "node 63 has no memory for this process");
 	conf.numa = PLX_NUMA_PREFER;
 	assert_int_equal(plx_mem_init(&conf), 0);
-	assert_int_equal(plx_zone_count(), 1);
-	assert_int_equal(plx_zone_get(0)->node, PLX_NODE_ANY);
 	assert_int_equal(mem_stats().node_fallbacks, 1);
+	/* Each such request counts, even if it needs no new zone. */
+	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, &zone));
+	assert_int_equal(zone->node, PLX_NODE_ANY);
+	assert_int_equal(plx_zone_count(), 1);
+	assert_int_equal(mem_stats().node_fallbacks, 2);
 	plx_mem_fini();
-	conf.numa = PLX_NUMA_ANY;
-	assert_int_equal(plx_mem_init(&conf), 0);
+	init_with(PLX_NUMA_ANY);
+	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
 	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 

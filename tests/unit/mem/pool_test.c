@@ -60,22 +60,6 @@ TEST(objects_are_aligned_and_apart_and_in_the_zone)
 	}
 }
 
-TEST(the_last_object_put_is_the_first_got)
-{
-	struct plx_pool *pool = make(OWNER, 4, 64);
-	void *a = plx_pool_get(pool);
-	void *b = plx_pool_get(pool);
-
-	assert_ptr_equal((char *)b - (char *)a, CHECKED ? 128 : 64);
-	plx_pool_put(pool, b);
-	plx_pool_put(pool, a);
-	assert_ptr_equal(plx_pool_get(pool), a);
-	assert_ptr_equal(plx_pool_get(pool), b);
-	plx_pool_put(pool, a);
-	plx_pool_put(pool, b);
-	plx_pool_destroy(pool);
-}
-
 /* Gets and puts, singly and in bulks, by the owner and by other threads, in random orders. */
 
 enum { COUNT = 90, BULK = 40 };

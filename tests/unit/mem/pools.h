@@ -107,14 +107,6 @@ static inline void put_each_as(uint32_t id, struct plx_pool *pool, void **object
 		put_as(id, pool, objects[i]);
 }
 
-static inline void assert_all_differ(void **objects, int count)
-{
-	for (int i = 0; i < count; i++) {
-		for (int k = 0; k < i; k++)
-			assert_ptr_not_equal(objects[i], objects[k]);
-	}
-}
-
 /* A model that tracks what a pool of `count` objects reports. */
 struct model {
 	struct plx_pool *pool;
