@@ -15,9 +15,12 @@
 PLX_TEST(a_claim_excludes_others_until_it_is_closed)
 {
 	struct plx_cpu_holder holder;
-	int first = -1, second = -1, other = -1;
+	int first = -1, second = -1, other = -1, before = count_descriptors();
 
+	assert_fails(plx_cpu_claim(PLX_CPU_MAX, &first, NULL), -EINVAL,
+		     "CPU 4096 is out of range; CPU ids are 0 to 4095");
 	assert_int_equal(plx_cpu_claim(CPU, &first, &holder), 0);
+	assert_true(fcntl(first, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
 	assert_int_equal(second, -1);
 	assert_int_equal(holder.pid, getpid());
@@ -30,17 +33,7 @@ PLX_TEST(a_claim_excludes_others_until_it_is_closed)
 	assert_int_equal(plx_cpu_claim(CPU, &second, NULL), 0);
 	close(second);
 	close(other);
-}
-
-/* "11" must not block "1": names are compared whole. */
-PLX_TEST(a_claim_does_not_cover_a_cpu_whose_number_begins_alike)
-{
-	int one, ten;
-
-	assert_int_equal(plx_cpu_claim(409, &one, NULL), 0);
-	assert_int_equal(plx_cpu_claim(4090, &ten, NULL), 0);
-	close(one);
-	close(ten);
+	assert_int_equal(count_descriptors(), before);
 }
 
 static bool claim_it(const void *arg)
@@ -85,26 +78,20 @@ static int bind_name(int backlog)
 	return fd;
 }
 
-PLX_TEST(a_holder_that_does_not_listen_yet_has_the_claim)
+PLX_TEST(a_holder_that_does_not_listen_or_accept_has_the_claim)
 {
-	int bound = bind_name(-1), claim;
 	struct plx_cpu_holder holder;
+	int claim;
 
-	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
-	assert_int_equal(holder.pid, 0);
-	assert_error_has("a poller of an unknown process has claimed it");
-	close(bound);
-}
+	for (int backlog = -1; backlog <= 0; backlog++) {
+		int bound = bind_name(backlog);
 
-PLX_TEST(a_full_backlog_does_not_block)
-{
-	int bound = bind_name(0), claim;
-	struct plx_cpu_holder holder;
-
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
-	assert_int_equal(holder.pid, 0);
-	close(bound);
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), -EBUSY);
+		assert_int_equal(holder.pid, 0);
+		assert_error_has("a poller of an unknown process has claimed it");
+		close(bound);
+	}
 }
 
 static struct foreign claim_as_other_user(unsigned index, bool listens)
@@ -158,27 +145,6 @@ PLX_TEST(a_user_that_holds_all_names_is_reported)
 		foreign_end(&others[i]);
 }
 
-PLX_TEST(claims_leak_no_descriptor_not_even_to_an_exec)
-{
-	int before = count_descriptors(), claim, second;
-	struct plx_cpu_holder holder;
-
-	assert_int_equal(plx_cpu_claim(CPU, &claim, &holder), 0);
-	assert_true(fcntl(claim, F_GETFD) & FD_CLOEXEC);
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
-	close(claim);
-	assert_int_equal(count_descriptors(), before);
-}
-
-PLX_TEST(an_invalid_cpu_is_refused)
-{
-	int claim;
-
-	assert_fails(plx_cpu_claim(PLX_CPU_MAX, &claim, NULL), -EINVAL,
-		     "CPU 4096 is out of range; CPU ids are 0 to 4095");
-}
-
 /* The list --------------------------------------------------------------------------------- */
 
 static char root[FOLDER_BYTES];
@@ -190,18 +156,6 @@ PLX_FIXTURE(remove_root, folder_remove(root))
 #define TEST(name) PLX_TEST_WITH(name, make_root, remove_root)
 
 #define HEAD       "Num       RefCount Protocol Flags    Type St Inode Path\n"
-
-/* Give a process the same list of sockets as another: they share a network namespace. */
-static void share(const char *from, const char *to)
-{
-	char source[256], target[256];
-
-	folder_put(root, to, ""); /* creates the folders */
-	snprintf(source, sizeof(source), "%s%s", root, from);
-	snprintf(target, sizeof(target), "%s%s", root, to);
-	assert_int_equal(unlink(target), 0);
-	assert_int_equal(link(source, target), 0);
-}
 
 static unsigned list(unsigned max)
 {
@@ -228,78 +182,20 @@ TEST(claims_are_names_of_sockets_that_listen)
 	assert_int_equal(list(1), 1);
 }
 
-TEST(claims_of_other_network_namespaces_are_marked_and_listed_once)
-{
-	folder_put(root, "/proc/net/unix", HEAD "1: 2 0 00010000 0001 01 22 @pollux/cpu/2\n");
-	share("/proc/net/unix", "/proc/10/net/unix");
-	folder_put(root, "/proc/11/net/unix", HEAD "1: 2 0 00010000 0001 01 33 @pollux/cpu/1\n");
-	share("/proc/11/net/unix", "/proc/12/net/unix");
-	folder_put(root, "/proc/13/net/unix", HEAD);
-	folder_put(root, "/proc/irq/net/unix", HEAD "1: 2 0 00010000 0001 01 44 @pollux/cpu/5\n");
-	assert_int_equal(list(8), 2);
-	assert_int_equal(claims[0].cpu, 1);
-	assert_int_equal(claims[0].inode, 33);
-	assert_true(claims[0].elsewhere);
-	assert_int_equal(claims[1].cpu, 2);
-	assert_false(claims[1].elsewhere);
-}
-
-static bool is_listed_elsewhere(unsigned cpu)
-{
-	static struct plx_cpu_claimed all[1024];
-	unsigned count = plx_cpu_claims(NULL, all, PLX_ARRAY_LEN(all));
-
-	for (unsigned i = 0; i < count; i++)
-		if (all[i].cpu == cpu && all[i].elsewhere)
-			return true;
-	return false;
-}
-
-static bool claim_elsewhere(const void *arg)
-{
-	return (unshare(CLONE_NEWNET) == 0 || own_user_namespace()) && claim_it(NULL);
-}
-
-PLX_TEST(a_claim_in_another_network_namespace_is_seen_while_its_process_lives)
-{
-	pid_t pid = stay_in_child(claim_elsewhere, NULL);
-	int claim;
-
-	if (!pid) {
-		print_message("skipped: this user may not create a network namespace\n");
-		skip();
-	}
-	bool listed = is_listed_elsewhere(CPU);
-	int rc = plx_cpu_claim(CPU, &claim, NULL);
-	end_child(pid);
-	assert_true(listed);
-	assert_int_equal(rc, 0); /* its name is another one */
-	close(claim);
-	assert_false(is_listed_elsewhere(CPU));
-}
-
-TEST(the_search_starts_at_the_lowest_cpu_if_proc_has_all_processes)
-{
-	struct plx_cpuset cpus = {0};
-
-	assert_int_equal(plx_cpu_first(root, &cpus), PLX_CPU_MAX);
-	plx_cpuset_add(&cpus, 3);
-	plx_cpuset_add(&cpus, 5);
-	assert_false(plx_cpu_claims_hidden(root));
-	assert_int_equal(plx_cpu_first(root, &cpus), 3);
-}
-
-TEST(the_search_in_a_pid_namespace_starts_where_the_network_namespace_says)
+TEST(the_search_starts_at_the_lowest_cpu_or_where_the_network_namespace_says)
 {
 	struct plx_cpuset cpus = {0};
 	char path[256];
 	struct stat network;
 
-	for (unsigned cpu = 0; cpu < 512; cpu++)
+	assert_int_equal(plx_cpu_first(root, &cpus), PLX_CPU_MAX);
+	for (unsigned cpu = 3; cpu < 512; cpu++)
 		plx_cpuset_add(&cpus, cpu);
+	assert_false(plx_cpu_claims_hidden(root));
+	assert_int_equal(plx_cpu_first(root, &cpus), 3);
 	folder_put(root, "/proc/self/ns/pid", "");
 	assert_true(plx_cpu_claims_hidden(root));
-	assert_int_equal(plx_cpu_first(root, &cpus), 0); /* no number to hash */
+	assert_int_equal(plx_cpu_first(root, &cpus), 3); /* no number to hash */
 	folder_put(root, "/proc/self/ns/net", "");
 	snprintf(path, sizeof(path), "%s/proc/self/ns/net", root);
 	assert_int_equal(stat(path, &network), 0);

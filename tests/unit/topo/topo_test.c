@@ -3,10 +3,8 @@
 #include "mem/child.h"
 #include "plx_topo.h"
 
-#include <fcntl.h>
 #include <hwloc.h>
 #include <sched.h>
-#include <sys/stat.h>
 
 static void assert_cpus(const struct plx_cpuset *set, const char *expected)
 {
@@ -113,43 +111,28 @@ PLX_TEST(cpus_belong_to_nodes_cores_and_packages)
 PLX_TEST(unknown_cpus_and_nodes_are_reported)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:2 core:1 pu:1");
-	static const int nodes[] = {-1, 2, 100000};
+	struct plx_cpuset cpus = plx_topo_node_cpus(topo, 100000);
 
+	assert_int_equal(plx_cpuset_count(&cpus), 0);
 	assert_int_equal(plx_topo_cpu_node(topo, 2), -1);
-	assert_int_equal(plx_topo_cpu_core(topo, 2), -1);
 	assert_int_equal(plx_topo_cpu_package(topo, UINT32_MAX), -1);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(nodes); i++) {
-		struct plx_cpuset cpus = plx_topo_node_cpus(topo, nodes[i]);
-
-		assert_int_equal(plx_cpuset_count(&cpus), 0);
-	}
 	assert_int_equal(plx_topo_node_id(topo, 2), -1);
 	plx_topo_close(topo);
 }
 
-PLX_TEST(pinning_to_the_topology_of_another_host_is_refused)
+PLX_TEST(the_topology_of_another_host_pins_nothing)
 {
 	struct plx_topo *topo = open_topo("synthetic:core:2 pu:1");
 	struct plx_cpuset cpus = *plx_topo_cpus(topo);
 
 	assert_fails(plx_topo_pin(topo, &cpus), -EINVAL,
 		     "cannot pin: the topology is not this host's");
-	assert_fails(plx_topo_pinned(topo, &cpus), -EIO, "the topology is not this host's");
 	plx_topo_close(topo);
-}
-
-PLX_TEST(the_error_names_the_variable_that_shows_another_host)
-{
-	struct plx_cpuset cpus;
-
 	setenv("HWLOC_SYNTHETIC", "core:2 pu:1", 1);
-	struct plx_topo *topo = open_topo(NULL);
+	topo = open_topo(NULL);
 	unsetenv("HWLOC_SYNTHETIC");
 	assert_fails(plx_topo_pinned(topo, &cpus), -EIO,
 		     "not this host's, as HWLOC_SYNTHETIC is set in the environment; unset it");
-	cpus = *plx_topo_cpus(topo);
-	assert_fails(plx_topo_pin(topo, &cpus), -EINVAL,
-		     "cannot pin: the topology is not this host's, as HWLOC_SYNTHETIC is set");
 	plx_topo_close(topo);
 }
 
@@ -178,93 +161,43 @@ PLX_TEST(the_error_names_a_filter_of_system_calls)
 	assert_child_said(&end, "seccomp filter of the container or service; allow that call");
 }
 
-/* XML -------------------------------------------------------------------------------------- */
-
-/* The topology of a description in XML, as the environment may name it. Frees the text. */
-static struct plx_topo *open_xml(char *text)
+/* hwloc's export of a description of which some CPUs are allowed, as the environment names it. */
+static struct plx_topo *open_restricted(const char *description, const char *allowed)
 {
 	char path[] = "/tmp/plx-topo-XXXXXX";
-	int fd = mkstemp(path);
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	hwloc_topology_t hwloc;
 	struct plx_topo *topo;
 
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	setenv("HWLOC_XMLFILE", path, 1);
-	topo = open_topo(NULL);
-	unsetenv("HWLOC_XMLFILE");
-	unlink(path);
-	free(text);
-	return topo;
-}
-
-/* hwloc's export of a description; with `allowed`, fewer CPUs are allowed than exist. Free it. */
-static char *export_xml(const char *description, const char *allowed)
-{
-	hwloc_topology_t hwloc;
-	char *buffer, *copy;
-	int size;
-
+	close(mkstemp(path));
 	assert_int_equal(hwloc_topology_init(&hwloc), 0);
 	assert_int_equal(hwloc_topology_set_synthetic(hwloc, description), 0);
 	assert_int_equal(hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED),
 			 0);
 	assert_int_equal(hwloc_topology_load(hwloc), 0);
-	if (allowed) {
-		hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-
-		hwloc_bitmap_list_sscanf(cpus, allowed);
-		assert_int_equal(hwloc_topology_allow(hwloc, cpus, NULL, HWLOC_ALLOW_FLAG_CUSTOM),
-				 0);
-		hwloc_bitmap_free(cpus);
-	}
-	assert_int_equal(hwloc_topology_export_xmlbuffer(hwloc, &buffer, &size, 0), 0);
-	copy = strdup(buffer);
-	assert_non_null(copy);
-	hwloc_free_xmlbuffer(hwloc, buffer);
+	hwloc_bitmap_list_sscanf(cpus, allowed);
+	assert_int_equal(hwloc_topology_allow(hwloc, cpus, NULL, HWLOC_ALLOW_FLAG_CUSTOM), 0);
+	hwloc_bitmap_free(cpus);
+	assert_int_equal(hwloc_topology_export_xml(hwloc, path, 0), 0);
 	hwloc_topology_destroy(hwloc);
-	return copy;
-}
-
-PLX_TEST(exported_xml_describes_the_same_topology)
-{
-	static const char *const descriptions[] = {
-		"pack:1 core:2 pu:2",
-		"numa:2 core:4 pu:1",
-		"pack:2 numa:4 core:2 pu:2",
-		"pack:1 l3:2 [numa] l2:2 core:1 pu:1",
-		"pack:2 die:2 l2:2 [numa] l1d:1 pu:2",
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(descriptions); i++) {
-		struct plx_topo *topo = open_xml(export_xml(descriptions[i], NULL)), *origin;
-		char synthetic[64];
-
-		snprintf(synthetic, sizeof(synthetic), "synthetic:%s", descriptions[i]);
-		origin = open_topo(synthetic);
-		assert_string_equal(describe(topo), describe(origin));
-		assert_true(plx_cpuset_equal(plx_topo_allowed(topo), plx_topo_cpus(origin)));
-		plx_topo_close(origin);
-		plx_topo_close(topo);
-	}
+	setenv("HWLOC_XMLFILE", path, 1);
+	topo = open_topo(NULL);
+	unsetenv("HWLOC_XMLFILE");
+	unlink(path);
+	return topo;
 }
 
 /* A host of 8 CPUs of which this process has 2, as in a container. */
 PLX_TEST(a_forbidden_cpu_and_a_missing_cpu_have_different_errors)
 {
-	struct plx_topo *topo = open_xml(export_xml("numa:2 core:4 pu:1", "2,5"));
+	struct plx_topo *topo = open_restricted("numa:2 core:4 pu:1", "2,5");
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
 		{"0-7", "--lcores 0-7: CPU 0 is not available to this process (allowed: 2,5); "
 			"give -l 2,5 or widen the cpuset"},
-		{"0-3", "; give -l 2 or widen the cpuset"},
-		{"0-1", "; give -l 2 or widen the cpuset"},
-		{"2@0", "CPU 0 is not available to this process (allowed: 2,5); give -l 2 or "
-			"widen"},
-		{"0@0", "; give -l 0@2 or widen the cpuset"},
-		{"0@2,1@3", "CPU 3 is not available to this process (allowed: 2,5); give -l "
-			    "0@2,1@5 or widen the cpuset"},
+		{"2@0", "; give -l 2 or widen the cpuset"},
+		{"0@2,1@3", "; give -l 0@2,1@5 or widen the cpuset"},
 		{"2,8", "--lcores 2,8: CPU 8 does not exist or is offline (online: 0-7, allowed: "
 			"2,5); give -l 2"},
 	};
@@ -282,53 +215,22 @@ PLX_TEST(a_forbidden_cpu_and_a_missing_cpu_have_different_errors)
 	plx_topo_close(topo);
 }
 
-/* Run open with standard error in a file; returns how many bytes were written. */
-static long quietly_open(const char *source, int *rc_out)
-{
-	struct plx_topo *topo = NULL;
-	FILE *capture = tmpfile();
-	int keep = dup(STDERR_FILENO);
-
-	assert_non_null(capture);
-	dup2(fileno(capture), STDERR_FILENO);
-	*rc_out = plx_topo_open(source, &topo);
-	dup2(keep, STDERR_FILENO);
-	close(keep);
-	struct stat st;
-	fstat(fileno(capture), &st);
-	fclose(capture);
-	if (!*rc_out)
-		plx_topo_close(topo);
-	return st.st_size;
-}
-
 PLX_TEST(bad_sources_are_errors)
 {
 	static const struct {
-		const char *source;
-		int rc;
-		const char *error;
+		const char *source, *error;
 	} cases[] = {
-		{"synthetic:", -EINVAL, "topology synthetic:: unknown source, or hwloc does not"},
-		{"synthetic:numa:x", -EINVAL,
+		{"synthetic:numa:x",
 		 "hwloc does not understand the description; give one such as synthetic:numa:2 "
 		 "core:4 pu:1, or none for this host"},
-		{"", -EINVAL, "unknown source"},
-		{"numa:2", -EINVAL, "topology numa:2: unknown source"},
+		{"numa:2", "topology numa:2: unknown source"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		int rc;
+		struct plx_topo *topo;
 
-		assert_int_equal(quietly_open(cases[i].source, &rc), 0);
-		assert_int_equal(rc, cases[i].rc);
-		assert_error_has(cases[i].error);
+		assert_fails(plx_topo_open(cases[i].source, &topo), -EINVAL, cases[i].error);
 	}
-}
-
-PLX_TEST(plx_topo_close_accepts_null)
-{
-	plx_topo_close(NULL);
 }
 
 /* This host -------------------------------------------------------------------------------- */
@@ -359,69 +261,54 @@ PLX_TEST(this_host_allows_what_the_affinity_mask_allows)
 	plx_topo_close(topo);
 }
 
-struct pin_result {
+struct pin {
 	struct plx_topo *topo;
-	struct plx_cpuset want;
-	struct plx_cpuset got;
-	struct plx_cpuset allowed;
+	struct plx_cpuset want, got;
 	int rc;
 	char error[256];
 };
 
-static void *pin_and_open_again(void *arg)
+static void *pin_here(void *arg)
 {
-	struct pin_result *result = arg;
-	struct plx_topo *again;
+	struct pin *pin = arg;
 
-	result->rc = plx_topo_pin(result->topo, &result->want);
-	strncpy(result->error, plx_error(), sizeof(result->error) - 1);
-	result->got = affinity();
-	if (!plx_topo_open(NULL, &again)) {
-		result->allowed = *plx_topo_allowed(again);
-		plx_topo_close(again);
-	}
+	pin->rc = plx_topo_pin(pin->topo, &pin->want);
+	strncpy(pin->error, plx_error(), sizeof(pin->error) - 1);
+	pin->got = affinity();
 	return NULL;
 }
 
 PLX_TEST(pin_binds_only_the_calling_thread)
 {
-	struct pin_result result = {.topo = open_topo(NULL)};
+	struct pin pin = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity(), after;
 
-	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(result.topo)) {
-		memset(&result.want, 0, sizeof(result.want));
-		plx_cpuset_add(&result.want, cpu);
-		run_in_thread(pin_and_open_again, &result);
-		assert_int_equal(result.rc, 0);
-		assert_true(plx_cpuset_equal(&result.got, &result.want));
-		assert_true(plx_cpuset_equal(&result.allowed, &result.want));
+	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(pin.topo)) {
+		memset(&pin.want, 0, sizeof(pin.want));
+		plx_cpuset_add(&pin.want, cpu);
+		run_in_thread(pin_here, &pin);
+		assert_int_equal(pin.rc, 0);
+		assert_true(plx_cpuset_equal(&pin.got, &pin.want));
 	}
 	after = affinity();
 	assert_true(plx_cpuset_equal(&before, &after));
-	plx_topo_close(result.topo);
+	plx_topo_close(pin.topo);
 }
 
 PLX_TEST(a_refused_pin_changes_nothing)
 {
-	struct pin_result result = {.topo = open_topo(NULL)};
+	struct pin pin = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity();
-	unsigned missing = PLX_CPU_MAX - 1; /* no host of ours is that large */
 
-	run_in_thread(pin_and_open_again, &result);
-	assert_int_equal(result.rc, -EINVAL);
-	assert_non_null(strstr(result.error, "cannot pin to no CPU at all"));
-
-	plx_cpuset_add(&result.want, missing);
-	run_in_thread(pin_and_open_again, &result);
-	assert_int_equal(result.rc, -EPERM);
-	assert_non_null(strstr(result.error, "cannot pin to CPUs 4095: not available"));
-	assert_true(plx_cpuset_equal(&result.got, &before));
-
-	plx_cpuset_add(&result.want, plx_cpuset_next(&before, 0));
-	run_in_thread(pin_and_open_again, &result);
-	assert_true(result.rc == -EPERM || result.rc == -EIO);
-	assert_true(plx_cpuset_equal(&result.got, &before));
-	plx_topo_close(result.topo);
+	run_in_thread(pin_here, &pin);
+	assert_int_equal(pin.rc, -EINVAL);
+	assert_non_null(strstr(pin.error, "cannot pin to no CPU at all"));
+	plx_cpuset_add(&pin.want, PLX_CPU_MAX - 1); /* no host of ours is that large */
+	run_in_thread(pin_here, &pin);
+	assert_int_equal(pin.rc, -EPERM);
+	assert_non_null(strstr(pin.error, "cannot pin to CPUs 4095: not available"));
+	assert_true(plx_cpuset_equal(&pin.got, &before));
+	plx_topo_close(pin.topo);
 }
 
 PLX_TEST_MAIN()
