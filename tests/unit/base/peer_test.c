@@ -24,20 +24,12 @@ static const char *group_of(const char *text)
 	return address_group_format(&group, out, sizeof(out));
 }
 
-PLX_TEST(an_ipv6_host_counts_with_its_slash_64)
+PLX_TEST(an_ipv6_host_counts_with_its_slash_64_and_others_alone)
 {
 	assert_string_equal(group_of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
-	assert_string_equal(group_of("2001:db8:1:2::"), "2001:db8:1:2::/64");
-	assert_string_equal(group_of("2001:db8:1:3::1"), "2001:db8:1:3::/64");
 	assert_string_equal(group_of("0:0:0:1::1"), "0:0:0:1::/64");
-}
-
-PLX_TEST(an_ipv4_host_and_loopback_count_alone)
-{
 	assert_string_equal(group_of("::ffff:10.0.0.1"), "10.0.0.1");
-	assert_string_equal(group_of("::ffff:10.0.0.2"), "10.0.0.2");
 	assert_string_equal(group_of("::1"), "::1");
-	assert_string_equal(group_of("::"), "::");
 }
 
 PLX_TEST(a_48_is_the_network_of_its_groups_and_equals_none_of_them)
@@ -74,9 +66,7 @@ PLX_TEST(known_protocols_are_named)
 	static const uint8_t netio[] = {1, 1, 2, 0, 'N', 't', 'I', 'O', 0};
 
 	expect("HTTP", "GET / HTTP/1.1\r\n", 16);
-	expect("HTTP", "POST /x HTTP/1.1\r\n", 18);
 	expect("HTTP", "HTTP/1.1 400 Bad Request\r\n", 26);
-	expect("HTTP", "PRI * HTTP/2.0\r\n", 16);
 	expect("HTTP", "<!DOCTYPE HTML PUBLIC \"-//W3C", 29);
 	expect("TLS", tls, sizeof(tls));
 	expect("TLS", "\x15\x03\x01\x00\x02\x02\x46", 7);
@@ -85,21 +75,9 @@ PLX_TEST(known_protocols_are_named)
 	expect("a Pollux link", link, sizeof(link));
 	expect("NetIO", netio, sizeof(netio));
 	expect("Pollux RPC", "PRPC\1\1\1", 7);
-}
-
-PLX_TEST(unknown_protocols_have_no_name)
-{
-	static const uint8_t ones[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-					 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-	expect(NULL, NULL, 0);
 	expect(NULL, "", 0);
 	expect(NULL, "GET", 3);
-	expect(NULL, "get / ", 6);
-	expect(NULL, "\x16", 1);
 	expect(NULL, "\xff\0\0\0\0\0\0\0\1", 9);
-	expect(NULL, ones, sizeof(ones));
-	expect(NULL, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0001XL", 19);
 	expect(NULL, "hello", 5);
 }
 
@@ -144,7 +122,6 @@ PLX_TEST(a_socket_belongs_to_the_user_who_created_it)
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, (socklen_t)length), 0);
 	assert_int_equal(plx_unix_owner(&name, length, &user), 0);
 	assert_int_equal(user, geteuid());
-	assert_int_equal(plx_unix_owner(&name, length - 1, &user), -ESRCH);
 
 	/* With a pending connection, which belongs to nobody yet. */
 	assert_int_equal(listen(fd, 1), 0);

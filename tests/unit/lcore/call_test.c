@@ -133,7 +133,7 @@ TEST(responses_wait_for_room_in_order)
 	assert_int_equal(run_on(10, one_turn, NULL), 3);
 	assert_int_equal(requests[2].runs, 1);
 	assert_int_equal(run_on(10, one_turn, NULL), 0);
-	assert_int_equal(stats_of(0).messages_full, 4);               /* each counts once */
+	assert_int_equal(stats_of(0).messages_full, 4);
 	assert_true(turns_until_idle(NULL) > PLX_LANE_SLOTS_DEFAULT); /* messages, and signals */
 	assert_int_equal(ended, 0);
 	assert_int_equal(run_on(10, one_turn, NULL), 1); /* it is notified of the room */

@@ -49,6 +49,13 @@ PLX_TEST(a_sleep_ends_early_enough_for_most_wake_ups)
 		print_message("alpha %g: %.0f ns\n", cases[i].alpha, mean);
 		assert_true(mean >= cases[i].at_least && mean <= cases[i].at_most);
 	}
+	/* Within limits. */
+	for (unsigned i = 0; i < 1000; i++)
+		idle_follow_timer(&idle, PLX_NS_PER_S);
+	assert_int_equal(idle.early_ns, PLX_NS_PER_MS);
+	for (unsigned i = 0; i < 10000; i++)
+		idle_follow_timer(&idle, 0);
+	assert_int_equal(idle.early_ns, PLX_NS_PER_US);
 }
 
 PLX_TEST(idle_policies_are_parsed_and_formatted)

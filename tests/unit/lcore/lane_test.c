@@ -224,4 +224,27 @@ TEST(room_that_is_available_is_reported_at_once)
 	assert_int_equal(signals_run(&loop), 0);
 }
 
+static void refill(struct plx_task *the_task, void *arg)
+{
+	fill(0, 0);
+}
+
+TEST(a_sender_that_gets_no_room_waits_for_the_next)
+{
+	struct plx_task greedy;
+
+	plx_task_init(&greedy, refill, NULL);
+	fill(0, 0);
+	assert_works(lane_wait("test", lanes[0], &greedy));
+	assert_works(lane_wait("test", lanes[0], &task));
+	for (unsigned round = 0; round < 2; round++) {
+		assert_int_equal(tasks_run_count, 0);
+		received_count = 0;
+		drain(0);
+		for (unsigned i = 0; i < 4; i++) /* the receiver looks again each time */
+			signals_run(&loop);
+	}
+	assert_int_equal(tasks_run_count, 1);
+}
+
 PLX_TEST_MAIN_WITH(NULL, free_lanes)

@@ -307,6 +307,7 @@ static void *run_without_cpu(void *arg)
 	log_capture();
 	assert_works(plx_loop_run());
 	plx_log_set_sink(NULL, NULL);
+	assert_true(idle_stats_of(plx_lcore_id()).crowded); /* so it would sleep early */
 	plx_poller_remove(poller);
 	if (adopt)
 		assert_works(plx_lcore_leave());

@@ -2,7 +2,6 @@
 /* A turn of the loop, its pollers, its clock and its figures. */
 #include "lcores.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 static void spin(uint64_t ns)
@@ -132,6 +131,17 @@ ONE_LCORE(a_loop_turns_until_a_condition_or_a_timeout)
 	calls = 3;
 	assert_fails(plx_loop_until(is_third_turn, &calls, 0), -ETIMEDOUT,
 		     "lcore 0: not done in 0 s");
+}
+
+static bool ends_the_lcores(void *arg)
+{
+	assert_works(plx_lcores_fini(PLX_NEVER));
+	return false;
+}
+
+ONE_LCORE(until_ends_with_the_lcores)
+{
+	assert_fails(plx_loop_until(ends_the_lcores, NULL, PLX_NEVER), -ENOENT, "plx_loop_turn:");
 }
 
 /* Pollers ------------------------------------------------------------------------------------ */

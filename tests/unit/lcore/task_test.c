@@ -2,7 +2,6 @@
 #include "lcores.h"
 
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static char order[16]; /* one letter per task run */

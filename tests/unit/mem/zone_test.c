@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Zones, and the memory allocated in them. */
-#include "count.h"
 #include "pools.h"
 
 TEST_BEFORE_INIT(nothing_is_allocated_before_init)
@@ -140,21 +139,6 @@ TEST_BEFORE_INIT(a_failed_init_leaks_nothing)
 	assert_fails(plx_mem_init(&conf), -ENOMEM, "not enough memory on node 0: 1 PiB");
 	assert_int_equal(plx_zone_count(), 0);
 	assert_int_equal(plx_mem_init(NULL), 0);
-}
-
-TEST_BEFORE_INIT(policy_strict_allocates_on_the_node)
-{
-	const struct plx_zone *zone;
-
-	init_with(PLX_NUMA_STRICT);
-	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
-	if (!memory && strstr(plx_error(), "mbind"))
-		skip(); /* a container without NUMA system calls */
-	assert_non_null(memory);
-	assert_int_equal(zone->node, 0);
-	assert_true(mem_lies_on(memory, MEM_2M, 0));
-	/* The check for pages on the wrong node, asked about another node. */
-	assert_false(mem_lies_on(memory, MEM_2M, 1));
 }
 
 TEST(a_full_table_of_zones_is_an_error)

@@ -136,29 +136,6 @@ PLX_TEST(many_producers_shorten_long_bursts_and_refuse_long_bulks)
 	long_moves(PLX_RING_MPMC, PLX_RING_BURST_MAX);
 }
 
-PLX_TEST(a_span_is_split_only_at_the_end_of_the_ring)
-{
-	const struct plx_ring_attr attr = {PLX_RING_SPSC, 6, 16}; /* of 8 slots */
-	struct plx_ring_span span;
-	struct rings rings;
-
-	rings_open(&rings, &attr, 0);
-	assert_int_equal(plx_ring_reserve(rings.ring, 6, &span), 6);
-	char *slots = span.parts[0].elements;
-	assert_int_equal(span.parts[1].count, 0);
-	build(&rings, &span, 5);
-	plx_ring_commit(rings.ring, 5);
-	assert_int_equal(plx_ring_peek(rings.ring, 5, &span), 5);
-	assert_ptr_equal(span.parts[0].elements, slots);
-	plx_ring_release(rings.ring, 5);
-	assert_int_equal(plx_ring_reserve(rings.ring, 6, &span), 6);
-	assert_ptr_equal(span.parts[0].elements, slots + 5 * 16);
-	assert_int_equal(span.parts[0].count, 3);
-	assert_ptr_equal(span.parts[1].elements, slots);
-	assert_int_equal(span.parts[1].count, 3);
-	rings_close(&rings);
-}
-
 PLX_TEST(rings_of_other_kinds_have_no_spans)
 {
 	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 4};

@@ -45,48 +45,6 @@ PLX_TEST(the_memory_of_a_ring_must_be_aligned)
 	assert_ptr_equal(ring, memory + 128);
 }
 
-static size_t size_of(enum plx_ring_kind kind, uint32_t capacity, uint32_t element_bytes)
-{
-	const struct plx_ring_attr attr = {kind, capacity, element_bytes};
-	size_t size_bytes = 0;
-
-	assert_int_equal(plx_ring_size(&attr, &size_bytes), 0);
-	return size_bytes;
-}
-
-/* The header, the slots and, except for SPSC, a mark of 8 bytes per slot. */
-PLX_TEST(the_size_of_a_ring_includes_its_slots)
-{
-	const size_t header = sizeof(struct plx_ring);
-	const size_t most = PLX_RING_CAPACITY_MAX;
-
-	assert_int_equal(size_of(PLX_RING_SPSC, 1024, 8), header + 8192);
-	assert_int_equal(size_of(PLX_RING_SPSC, 1000, 8), header + 8192);
-	assert_int_equal(size_of(PLX_RING_SPSC, 1025, 8), header + 16384);
-	assert_int_equal(size_of(PLX_RING_SPSC, 1, 8), header + 128);
-	assert_int_equal(size_of(PLX_RING_MPSC, 1024, 24), header + 24576 + 8192);
-	assert_int_equal(size_of(PLX_RING_MPMC, 1, 256), header + 256 + 128);
-	assert_true(size_of(PLX_RING_MPMC, PLX_RING_CAPACITY_MAX, 256) == header + most * 264);
-	assert_int_equal(size_of(PLX_RING_SPSC, 64, 0), size_of(PLX_RING_SPSC, 64, 8));
-}
-
-/* Nothing past it is used: rings_close checks that after every case. */
-PLX_TEST(a_ring_uses_its_memory_to_the_end)
-{
-	const unsigned char unused[8] = {RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL,
-					 RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL};
-	struct plx_ring_attr attr = {.capacity = 64, .element_bytes = 24};
-	struct rings rings;
-
-	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
-		rings_open(&rings, &attr, 0);
-		assert_int_equal(rings_push(&rings, 64, RINGS_ONE), 64);
-		assert_memory_not_equal(rings.memory + RINGS_GUARD + rings.size_bytes - 8, unused,
-					8);
-		rings_close(&rings);
-	}
-}
-
 static void pops_nothing(struct rings *rings)
 {
 	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
@@ -107,23 +65,6 @@ RINGS_TEST(a_new_ring_is_empty_whatever_its_memory_contained)
 		    rings_push(rings, rings->attr.capacity, RINGS_BURST) == rings->attr.capacity);
 	assert_ring(rings,
 		    rings_pop(rings, rings->attr.capacity, RINGS_BULK) == rings->attr.capacity);
-}
-
-PLX_TEST(create_allocates_a_ring_on_the_heap)
-{
-	struct plx_ring_attr attr = {.capacity = 3};
-	struct plx_ring *ring;
-	uint64_t out;
-
-	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
-		assert_int_equal(plx_ring_create(&attr, &ring), 0);
-		for (uint64_t i = 0; i < 4; i++)
-			assert_int_equal(plx_ring_push(ring, &i), i < 3);
-		assert_true(plx_ring_pop(ring, &out));
-		assert_int_equal(out, 0);
-		plx_ring_destroy(ring);
-	}
-	plx_ring_destroy(NULL);
 }
 
 /* As seen by a thread that reads the push count, is preempted, and then reads the pop count; or,

@@ -173,7 +173,7 @@ PLX_TEST(a_mask_selects_the_lcores_of_its_bits)
 PLX_TEST(each_bad_mask_has_one_clear_error)
 {
 	static const struct text_case cases[] = {
-		{"  ", "column 3: the mask is empty; give hexadecimal digits such as 0x3"},
+		{"  ", "column 1: the mask is empty; give hexadecimal digits such as 0x3"},
 		{"0x", "-c 0x: column 3: found the end where a hexadecimal digit is expected"},
 		{"0x0000", "column 3: no bit is set; give the CPUs' bits, such as 0x3 for"},
 		{"f f", "column 3: found 'f' where the end is expected"},

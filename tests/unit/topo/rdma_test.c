@@ -210,6 +210,9 @@ MADE_UP(a_core_list_names_the_cpus_near_a_device)
 		     "-l near:mlx5_0: column 6: the system does not know which NUMA node the "
 		     "device is near; give node:N, or CPUs");
 	plx_topo_close(topo);
+	topo = topo_with("synthetic:pack:1 [numa] core:4 pu:1"); /* no doubt there */
+	assert_list(topo, "near:mlx5_0", "0-3");
+	plx_topo_close(topo);
 }
 
 PLX_TEST_MAIN()

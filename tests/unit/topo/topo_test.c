@@ -308,6 +308,10 @@ PLX_TEST(a_refused_pin_changes_nothing)
 	assert_int_equal(pin.rc, -EPERM);
 	assert_non_null(strstr(pin.error, "cannot pin to CPUs 4095: not available"));
 	assert_true(plx_cpuset_equal(&pin.got, &before));
+	plx_cpuset_add(&pin.want, plx_cpuset_next(&before, 0)); /* one of them is available */
+	run_in_thread(pin_here, &pin);
+	assert_true(pin.rc == -EPERM || pin.rc == -EIO);
+	assert_true(plx_cpuset_equal(&pin.got, &before));
 	plx_topo_close(pin.topo);
 }
 
