@@ -86,47 +86,4 @@ TEST(a_message_that_waits_for_a_receive_is_held)
 	free(to);
 }
 
-/* The receiver alone copies it. */
-TEST(a_message_that_this_side_copies_from_the_peers_memory_is_held)
-{
-	size_t length = 32 << 20;
-	struct plx_arrival arrival;
-	uint8_t *to, *from;
-
-	if (tested != &shm_kind || !((struct shm_ep *)pair.b.ep)->may_read)
-		skip();
-	to = malloc(length);
-	post(&pair.b, to, length, 2);
-	from = send_long(length);
-	fi_cq_read(pair.b.rx_cq, NULL, 0);
-	arrival = look_at(&pair.b);
-	assert_int_equal(arrival.bytes - arrival.begin, 1 << 20); /* of each poll */
-	assert_true(arrival.is_held);
-	expect_received(&pair.b, 2, length);
-	expect_sent(&pair.a, 1);
-	free(from);
-	free(to);
-}
-
-TEST(an_idle_endpoint_has_nothing_in_flight)
-{
-	struct fid_ep *idle = side_make_ep(&pair.a, pair.a.info, &pair.attr);
-	const struct plx_arrival_ops *ops = ops_of(&pair.a);
-	struct plx_arrival arrival;
-
-	until(ops->in_flight(pair.a.ep) == 0, );
-	assert_int_equal(ops->in_flight(idle), 0);
-	ops->look(idle, &arrival);
-	assert_int_equal(arrival.bytes, arrival.begin);
-	assert_int_equal(fi_close(&idle->fid), 0);
-}
-
-TEST(other_versions_are_refused)
-{
-	void *none;
-
-	assert_int_equal(fi_open_ops(&pair.a.ep->fid, "plx_arrival/0", 0, &none, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_open_ops(&pair.a.ep->fid, PLX_ARRIVAL_OPS, 1, &none, NULL), -FI_ENOSYS);
-}
-
 TESTED_MAIN()

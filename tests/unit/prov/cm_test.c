@@ -105,36 +105,6 @@ TEST(a_request_that_was_read_outlives_its_listener)
 	}
 }
 
-TEST(an_owner_rejects_a_request_without_its_listener)
-{
-	struct fid_ep *ep = dial(NULL, 0);
-	struct fi_info *info = next_request();
-	uint8_t data[PROV_CM_DATA_MAX + 1] = "no";
-	struct fi_eq_err_entry error;
-
-	close_pep();
-	assert_int_equal(prov_request_reject(info->handle, data, sizeof(data)), -FI_EINVAL);
-	assert_int_equal(prov_request_reject(info->handle, data, 2), 0);
-	fi_freeinfo(info);
-	error = cm_wait_error(client.eq);
-	assert_int_equal(error.err, FI_ECONNREFUSED);
-	assert_int_equal(error.err_data_size, 2);
-	assert_memory_equal(error.err_data, "no", 2);
-	close_ep(ep);
-}
-
-TEST(a_request_whose_endpoint_is_closed_cannot_be_rejected)
-{
-	struct fid_ep *ep = dial(NULL, 0);
-	fid_t handle = next_request()->handle;
-
-	two = request_ep();
-	close_two();
-	assert_int_equal(fi_reject(pep, handle, NULL, 0), -FI_EINVAL);
-	expect_refused(ep);
-	close_ep(ep);
-}
-
 TEST(posted_receives_of_a_refused_endpoint_are_cancelled)
 {
 	struct fid_ep *ep = side_ep(&client, client.info);
@@ -177,37 +147,6 @@ MET(both_sides_get_one_shutdown_event)
 	assert_int_equal(fi_shutdown(two, 0), 0);
 	cm_expect_nothing(client.eq);
 	cm_expect_nothing(server.eq);
-}
-
-static void read_for(struct fid_cq *cq, uint64_t ns)
-{
-	uint64_t begin_ns = queue_now_ns();
-
-	while (queue_now_ns() - begin_ns < ns)
-		assert_int_equal(fi_cq_read(cq, NULL, 0), 0);
-}
-
-/* A read of one queue progresses its domain. The client's queue itself is read too seldom for that:
- * a read looks for closed peers only now and then. */
-MET(reading_another_queue_of_the_domain_flushes_receives_of_a_closed_peer)
-{
-	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE};
-	struct fid_cq *other;
-	ssize_t got = -FI_EAGAIN;
-	char room[8];
-
-	assert_int_equal(fi_cq_open(client.domain, &attr, &other, NULL), 0);
-	assert_int_equal(fi_recv(one, room, sizeof(room), NULL, 0, room), 0);
-	close_two();
-	for (int i = 0; i < 10 && got == -FI_EAGAIN; i++) {
-		struct fi_cq_data_entry entry;
-
-		read_for(other, 20 * PLX_NS_PER_MS);
-		got = fi_cq_read(client.rx_cq, &entry, 1);
-	}
-	assert_int_equal(got, -FI_EAVAIL);
-	expect_cancelled(client.rx_cq, room);
-	assert_int_equal(fi_close(&other->fid), 0);
 }
 
 MET(events_of_a_closed_endpoint_are_dropped)

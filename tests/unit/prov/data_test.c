@@ -10,21 +10,11 @@ static int set_up_selective(void **state)
 #define DATA_TEST(name, up) PLX_TEST_AGAIN(name, up, tear_down)
 
 DATA_TEST(messages_of_all_sizes_arrive, set_up)
-DATA_TEST(messages_of_all_sizes_arrive, set_up_two_cqs)
 DATA_TEST(pieces_are_gathered_and_scattered, set_up)
 DATA_TEST(immediate_data_arrives_with_its_message, set_up)
 DATA_TEST(a_message_longer_than_its_receive_is_truncated_with_an_error, set_up)
 DATA_TEST(two_sides_that_wait_for_delivery_do_not_deadlock, set_up_two_cqs)
 DATA_TEST(messages_of_different_kinds_stay_in_order, set_up)
-
-TEST(a_message_may_arrive_before_its_receive_is_posted, set_up)
-{
-	assert_int_equal(fi_inject(pair.a.ep, "before", 7, 0), 0);
-	assert_empty(pair.b.rx_cq);
-	post(&pair.b, in, 8, 1);
-	expect_received(&pair.b, 1, 7);
-	assert_memory_equal(in, "before", 7);
-}
 
 TEST(more_pieces_than_the_limit_are_refused, set_up)
 {
@@ -99,32 +89,6 @@ TEST(a_receive_can_be_cancelled, set_up)
 	expect_received(&pair.b, 0, 4);
 	expect_received(&pair.b, 2, 4);
 	assert_memory_equal(in + 16, "two", 4);
-}
-
-TEST(both_directions_are_independent, set_up)
-{
-	char in_a[8] = "", in_b[8] = "";
-
-	post(&pair.a, in_a, 8, 1);
-	post(&pair.b, in_b, 8, 2);
-	fi_inject(pair.a.ep, "to b", 5, 0);
-	fi_inject(pair.b.ep, "to a", 5, 0);
-	expect_received(&pair.a, 1, 5);
-	expect_received(&pair.b, 2, 5);
-	assert_string_equal(in_a, "to a");
-	assert_string_equal(in_b, "to b");
-}
-
-/* Idle long enough to ask to be called. */
-TEST(a_message_on_a_quiet_connection_arrives, set_up)
-{
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 20000; i++)
-			fi_cq_read(pair.b.rx_cq, NULL, 0);
-		post(&pair.b, in, 8, 1);
-		fi_inject(pair.a.ep, "hello", 6, 0);
-		expect_received(&pair.b, 1, 6);
-	}
 }
 
 TESTED_MAIN()

@@ -51,39 +51,23 @@ static void expect_attributes(const struct fi_info *info, const struct hint *row
 
 TEST(no_hints_give_one_message_endpoint)
 {
-	const struct fi_info *most = tested->most;
 	uint64_t comm = FI_LOCAL_COMM | (tested->same_host ? 0 : FI_REMOTE_COMM);
 	const struct hint defaults[] = {
 		IN_INFO(next, 0),
-		IN_INFO(caps, most->caps),
+		IN_INFO(caps, tested->most->caps),
 		IN_INFO(mode, 0),
 		IN_INFO(dest_addr, 0),
 		IN_INFO(handle, 0),
 		IN_ATTR(ep, type, FI_EP_MSG),
-		IN_ATTR(ep, max_msg_size, most->ep_attr->max_msg_size),
 		IN_ATTR(domain, threading, FI_THREAD_DOMAIN),
-		IN_ATTR(domain, control_progress, FI_PROGRESS_MANUAL),
-		IN_ATTR(domain, data_progress, FI_PROGRESS_MANUAL),
-		IN_ATTR(domain, resource_mgmt, FI_RM_ENABLED),
 		IN_ATTR(domain, mr_mode, 0),
-		IN_ATTR(domain, cq_data_size, 8),
 		IN_ATTR(domain, caps, comm),
 		IN_ATTR(fabric, prov_name, 0),
-		IN_ATTR(fabric, prov_version, tested->libfabric->version),
 		IN_ATTR(fabric, api_version, VERSION),
-		IN_ATTR(tx, caps, most->tx_attr->caps),
 		IN_ATTR(tx, op_flags, 0),
-		IN_ATTR(tx, comp_order, COMPAT_ORDER_NONE),
-		IN_ATTR(tx, inject_size, most->tx_attr->inject_size),
 		IN_ATTR(tx, size, PROV_EP_SIZE),
-		IN_ATTR(tx, iov_limit, PROV_IOV_MAX),
-		IN_ATTR(tx, rma_iov_limit, tested_has_rma()),
-		IN_ATTR(rx, caps, most->rx_attr->caps),
-		IN_ATTR(rx, op_flags, 0),
-		IN_ATTR(rx, msg_order, most->tx_attr->msg_order),
 		IN_ATTR(rx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(rx, size, PROV_EP_SIZE),
-		IN_ATTR(rx, iov_limit, PROV_IOV_MAX),
 	};
 	struct fi_info *info = ask(NULL);
 
@@ -92,23 +76,6 @@ TEST(no_hints_give_one_message_endpoint)
 	assert_true(info->tx_attr->msg_order & FI_ORDER_SAS);
 	assert_string_equal(info->domain_attr->name, tested->libfabric->name);
 	assert_string_equal(info->fabric_attr->name, tested->libfabric->name);
-}
-
-TEST(requested_sizes_and_flags_are_granted)
-{
-	const struct hint wanted[] = {
-		IN_ATTR(tx, size, 17),
-		IN_ATTR(rx, size, tested->most->rx_attr->size),
-		IN_ATTR(tx, op_flags, FI_INJECT_COMPLETE),
-		IN_ATTR(rx, op_flags, FI_COMPLETION),
-		IN_ATTR(domain, av_type, FI_AV_TABLE),
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(wanted); i++)
-		set(hints, &wanted[i]);
-	hints->tx_attr->inject_size = 1;
-	expect_attributes(ask(hints), wanted, PLX_ARRAY_LEN(wanted));
-	assert_int_equal(answer->tx_attr->inject_size, tested->most->tx_attr->inject_size);
 }
 
 TEST(capabilities_are_those_requested)
@@ -185,15 +152,9 @@ TEST(supported_hints_are_granted)
 {
 	const struct hint good[] = {
 		IN_INFO(caps, FI_MSG | FI_RECV),
-		IN_INFO(caps, FI_LOCAL_COMM),
 		IN_INFO(mode, FI_CONTEXT | FI_RX_CQ_DATA),
-		IN_INFO(addr_format, FI_SOCKADDR),
-		IN_INFO(addr_format, FI_SOCKADDR_IN),
-		IN_ATTR(ep, type, FI_EP_MSG),
 		IN_ATTR(ep, max_msg_size, tested->most->ep_attr->max_msg_size),
 		IN_ATTR(ep, tx_ctx_cnt, 1),
-		IN_ATTR(ep, rx_ctx_cnt, 1),
-		IN_ATTR(tx, caps, FI_MSG | FI_SEND),
 		IN_ATTR(tx, caps, FI_MSG | FI_MULTI_RECV),
 		IN_ATTR(tx, op_flags, FI_COMPLETION | FI_INJECT),
 		IN_ATTR(tx, op_flags, FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE),
@@ -202,21 +163,11 @@ TEST(supported_hints_are_granted)
 		IN_ATTR(tx, size, tested->most->tx_attr->size),
 		IN_ATTR(tx, iov_limit, PROV_IOV_MAX),
 		IN_ATTR(tx, tclass, FI_TC_LOW_LATENCY),
-		IN_ATTR(rx, caps, FI_MSG | FI_RECV),
-		IN_ATTR(rx, msg_order, FI_ORDER_SAS),
-		IN_ATTR(rx, comp_order, COMPAT_ORDER_STRICT),
 		IN_ATTR(rx, total_buffered_recv, 1 << 20),
-		IN_ATTR(rx, iov_limit, PROV_IOV_MAX),
-		IN_ATTR(domain, threading, FI_THREAD_DOMAIN),
-		IN_ATTR(domain, control_progress, FI_PROGRESS_MANUAL),
-		IN_ATTR(domain, data_progress, FI_PROGRESS_MANUAL),
 		IN_ATTR(domain, resource_mgmt, FI_RM_DISABLED),
 		IN_ATTR(domain, av_type, FI_AV_MAP),
 		IN_ATTR(domain, cq_data_size, 8),
 		IN_ATTR(domain, ep_cnt, 100000),
-		IN_ATTR(domain, caps, FI_LOCAL_COMM),
-		IN_ATTR(domain, max_err_data, PROV_CM_DATA_MAX),
-		IN_ATTR(fabric, prov_version, tested->libfabric->version),
 	};
 
 	expect(good, PLX_ARRAY_LEN(good), 0);
@@ -228,10 +179,8 @@ TEST(unsupported_hints_are_refused)
 		IN_INFO(caps, FI_TAGGED),
 		IN_INFO(caps, FI_MSG | FI_MULTI_RECV),
 		IN_INFO(caps, FI_MSG | FI_SOURCE),
-		IN_INFO(addr_format, FI_SOCKADDR_IB),
 		IN_INFO(addr_format, FI_ADDR_STR),
 		IN_ATTR(ep, type, FI_EP_RDM),
-		IN_ATTR(ep, type, FI_EP_DGRAM),
 		IN_ATTR(ep, protocol, FI_PROTO_SOCK_TCP),
 		IN_ATTR(ep, protocol_version, 1000),
 		IN_ATTR(ep, max_msg_size, tested->most->ep_attr->max_msg_size + 1),
@@ -252,9 +201,6 @@ TEST(unsupported_hints_are_refused)
 		IN_ATTR(rx, size, tested->most->rx_attr->size + 1),
 		IN_ATTR(rx, iov_limit, PROV_IOV_MAX + 1),
 		IN_ATTR(domain, threading, FI_THREAD_SAFE),
-		IN_ATTR(domain, threading, FI_THREAD_FID),
-		IN_ATTR(domain, threading, FI_THREAD_ENDPOINT),
-		IN_ATTR(domain, threading, FI_THREAD_COMPLETION),
 		IN_ATTR(domain, control_progress, FI_PROGRESS_AUTO),
 		IN_ATTR(domain, data_progress, FI_PROGRESS_AUTO),
 		IN_ATTR(domain, mr_mode, COMPAT_MR_BASIC | FI_MR_LOCAL),
@@ -293,15 +239,6 @@ TEST(delivery_complete_is_granted_only_within_a_host)
 	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
 
 	expect(&delivery, 1, tested->same_host ? 0 : -FI_ENODATA);
-}
-
-TEST(the_directions_of_a_context_are_among_those_of_the_endpoint)
-{
-	hints->caps = FI_MSG | FI_RECV;
-	hints->tx_attr->caps = FI_MSG | FI_SEND;
-	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
-	hints->tx_attr->caps = FI_MSG;
-	assert_int_equal(refusal(NULL, NULL, 0, hints), 0);
 }
 
 static int answer_to_name(char **name, const char *text)
@@ -393,16 +330,6 @@ TEST(fi_prov_attr_only_returns_only_the_version)
 	assert_int_equal(info->fabric_attr->prov_version, tested->libfabric->version);
 	assert_int_equal(info->caps, 0);
 	assert_null(info->domain_attr->name);
-}
-
-TEST(the_provider_name_is_left_to_libfabric)
-{
-	struct fi_info *info;
-
-	assert_fi_works(tested->libfabric->getinfo(VERSION, NULL, "7000", FI_SOURCE, NULL, &info));
-	for (struct fi_info *one = info; one; one = one->next)
-		assert_null(one->fabric_attr->prov_name);
-	fi_freeinfo(info);
 }
 
 TESTED_MAIN()

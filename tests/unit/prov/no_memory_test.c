@@ -64,38 +64,6 @@ TEST(connections_open_and_close_without_memory)
 	allow_all();
 }
 
-TEST(open_and_close_events_without_memory_are_delivered_later)
-{
-	one = dial(NULL, 0);
-	two = accept_next();
-	allow(0);
-	eq_progress((struct prov_eq *)client.eq);
-	close_two();
-	eq_progress((struct prov_eq *)client.eq);
-	cm_wait(client.eq, FI_CONNECTED, &event);
-	cm_wait(client.eq, FI_SHUTDOWN, &event);
-	cm_expect_nothing(client.eq);
-	allow_all();
-}
-
-TEST(a_refusal_is_reported_without_memory)
-{
-	struct fid_ep *ep = dial(NULL, 0);
-	struct fi_info *info = next_request();
-	struct fi_eq_err_entry error;
-
-	allow(0);
-	assert_int_equal(fi_reject(pep, info->handle, "no", 2), 0);
-	error = cm_wait_error(client.eq);
-	allow_all();
-	assert_ptr_equal(error.fid, &ep->fid);
-	assert_int_equal(error.err, FI_ECONNREFUSED);
-	assert_int_equal(error.err_data_size, 2);
-	assert_memory_equal(error.err_data, "no", 2);
-	fi_freeinfo(info);
-	close_ep(ep);
-}
-
 /* Returns whether the request was reported. */
 static bool ask(unsigned allocations)
 {

@@ -95,14 +95,6 @@ static void count_warning(enum plx_log_level level, const char *component, const
 
 /* Tests ---------------------------------------------------------------------------------------- */
 
-static bool has_ipv6(void)
-{
-	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
-					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
-
-	return prov_address_is_local(tested->libfabric, (struct sockaddr *)&loopback);
-}
-
 static void expect(const char *held, const char *wanted, bool is_refused)
 {
 	struct holder holder = hold(held, NULL);
@@ -126,21 +118,6 @@ static void expect(const char *held, const char *wanted, bool is_refused)
 	stop(&listening);
 }
 
-PLX_TEST(an_address_and_the_wildcard_exclude_each_other)
-{
-	static const char *const pairs[][2] = {{"127.0.0.1", "0.0.0.0"}, {"0.0.0.0", "127.0.0.1"}};
-	struct listening first, second;
-	char port[8];
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(pairs); i++) {
-		assert_int_equal(listen_with(tested, pairs[i][0], NULL, &first), 0);
-		write_port(&first, port);
-		assert_int_equal(listen_with(tested, pairs[i][1], port, &second), -FI_EADDRINUSE);
-		stop(&second);
-		stop(&first);
-	}
-}
-
 PLX_TEST(a_port_is_held_for_the_other_provider)
 {
 	static const struct {
@@ -159,22 +136,10 @@ PLX_TEST(a_port_is_held_for_the_other_provider)
 		{"::1", "127.0.0.1", false},
 		{"0.0.0.0", "::1", false},
 	};
-	size_t count = has_ipv6() ? PLX_ARRAY_LEN(rows) : 4;
+	size_t count = tested_has_ipv6() ? PLX_ARRAY_LEN(rows) : 4;
 
 	for (size_t i = 0; i < count; i++)
 		expect(rows[i].held, rows[i].wanted, rows[i].is_refused);
-}
-
-PLX_TEST(one_process_listens_with_both)
-{
-	struct listening first, second;
-	char port[8];
-
-	assert_int_equal(listen_with(tested, "127.0.0.1", NULL, &first), 0);
-	write_port(&first, port);
-	assert_int_equal(listen_with(other_provider(), "127.0.0.1", port, &second), 0);
-	stop(&first);
-	stop(&second);
 }
 
 PLX_TEST(a_listener_of_another_user_holds_no_port_by_its_name)

@@ -115,23 +115,6 @@ TEST(a_disconnect_wakes_the_owner_of_the_set)
 	fall_asleep(); /* it is reported once */
 }
 
-/* A thread that stays awake does not arm its queues. */
-TEST(a_message_that_was_read_leaves_nothing_to_look_at)
-{
-	struct fi_cq_data_entry entry;
-	char got[8];
-
-	assert_int_equal(fi_recv(pair.b.ep, got, sizeof(got), NULL, 0, NULL), 0);
-	fall_asleep();
-	assert_int_equal(fi_inject(pair.a.ep, "hello", 6, 0), 0);
-	assert_true(look_for(PATIENCE_S * 1000));
-	assert_int_equal(fi_cq_read(pair.b.rx_cq, &entry, 1), 1);
-	for (int i = 0; i < 64; i++)
-		fi_cq_read(pair.b.rx_cq, NULL, 0);
-	look(&owner.set);
-	assert_false(look_for(0));
-}
-
 TEST(an_endpoint_may_be_closed_after_it_woke_the_owner_of_the_set)
 {
 	fall_asleep();
@@ -140,24 +123,6 @@ TEST(an_endpoint_may_be_closed_after_it_woke_the_owner_of_the_set)
 	side_close_ep(&pair.b);
 	side_close_ep(&pair.a);
 	pair_connect(&pair);
-	fall_asleep();
-}
-
-TEST(queues_that_share_a_set_have_no_wait_object)
-{
-	int fd;
-
-	assert_int_equal(fi_control(&pair.b.eq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
-	assert_int_equal(fi_control(&pair.b.rx_cq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
-}
-
-TEST(connections_can_be_renewed_in_a_shared_set)
-{
-	for (int i = 0; i < 10; i++) {
-		side_close_ep(&pair.a);
-		side_close_ep(&pair.b);
-		pair_connect(&pair);
-	}
 	fall_asleep();
 }
 

@@ -64,6 +64,14 @@ static inline bool tested_has_rma(void)
 	return tested->most->caps & FI_RMA;
 }
 
+static inline bool tested_has_ipv6(void)
+{
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	return prov_address_is_local(tested->libfabric, (struct sockaddr *)&loopback);
+}
+
 static inline int tested_getinfo(const char *node, const char *service, uint64_t flags,
 				 struct fi_info *hints, struct fi_info **info_out)
 {

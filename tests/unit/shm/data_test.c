@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending and receiving, over each path; and waiting on a completion queue. */
+/* Sending and receiving, over each path. */
 #include "prov/data.h"
 #include "shm.h"
 
@@ -19,29 +19,11 @@ static int set_up_delivery_with_reading(void **state)
 	return set_up_delivery(state);
 }
 
-static int set_up_delivery_two_cqs(void **state)
-{
-	return open_with((struct pair_attr){.two_cqs = true,
-					    .op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE});
-}
-
 /* The receiver reads messages that do not fit in a record, instead of receiving parts. */
 static int set_up_with_reading(void **state)
 {
 	shm_params.copy_max = 0;
 	return open_with((struct pair_attr){0});
-}
-
-static int set_up_small_with_reading(void **state)
-{
-	shm_params.copy_max = 0;
-	return set_up_small(state);
-}
-
-static int set_up_without_permission_to_read(void **state)
-{
-	shm_params.cma = false;
-	return set_up_with_reading(state);
 }
 
 static int set_up_small_ring(void **state)
@@ -126,12 +108,11 @@ static void a_full_ring_refuses_sends_until_it_is_read(void **state)
 	assert_int_equal(fi_inject(pair.a.ep, out, 1000, 0), 0);
 }
 
-/* Twice as many large messages as may be in flight: messages to read, up to the queue size; in
- * parts, two in the ring and one that waits for room. */
+/* In parts: two in the ring, and one that waits for room. */
 static void large_messages_in_flight_are_bounded(void **state)
 {
 	size_t length = 100000;
-	uintptr_t most = shm_params.copy_max ? 3 : 2;
+	uintptr_t most = 3;
 
 	skip_if_emulated();
 	for (int round = 0; round < 2; round++) {
@@ -170,7 +151,6 @@ static void delivery_complete_waits_for_the_receiver(void **state)
 #define DATA_TEST(name, up) PLX_TEST_AGAIN(name, up, tear_down_params)
 
 DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading)
-DATA_TEST(messages_of_all_sizes_arrive, set_up_without_permission_to_read)
 DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring)
 DATA_TEST(parts_may_begin_anywhere_in_the_ring, set_up_small_ring)
 DATA_TEST(only_the_longest_messages_are_read_from_the_peers_memory, set_up)
@@ -179,31 +159,13 @@ DATA_TEST(immediate_data_arrives_with_its_message, set_up_with_reading)
 DATA_TEST(a_message_longer_than_its_receive_is_truncated_with_an_error, set_up_with_reading)
 DATA_TEST(a_full_ring_refuses_sends_until_it_is_read, set_up)
 DATA_TEST(large_messages_in_flight_are_bounded, set_up_small)
-DATA_TEST(large_messages_in_flight_are_bounded, set_up_small_with_reading)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading)
-DATA_TEST(two_sides_that_wait_for_delivery_do_not_deadlock, set_up_delivery_two_cqs)
 DATA_TEST(messages_of_different_kinds_stay_in_order, set_up_with_reading)
-
-/* Waiting on a completion queue: it ends when it should, and no peer can prolong it ------------ */
 
 static int socket_of(const struct side *side)
 {
 	return ((struct shm_ep *)side->ep)->base.source.fd;
-}
-
-#define WAITING(name) PLX_TEST_WITH(name, set_up_to_wait, tear_down)
-
-/* A call without a message does not end a wait. Nothing initialized the clock of lib/base, as in a
- * program that loads the module. */
-WAITING(a_blocking_read_waits_for_its_timeout_despite_calls)
-{
-	uint64_t begin_ns = queue_now_ns();
-	struct fi_cq_data_entry entry;
-
-	assert_int_equal(send(socket_of(&pair.a), "", 1, MSG_DONTWAIT), 1);
-	assert_int_equal(fi_cq_sread(pair.b.rx_cq, &entry, 1, NULL, 50), -FI_EAGAIN);
-	assert_in_range((queue_now_ns() - begin_ns) / PLX_NS_PER_MS, 49, 2000);
 }
 
 /* Bytes sent but not taken. */
@@ -217,7 +179,7 @@ static int bytes_left(int fd)
 	return count;
 }
 
-WAITING(a_bounded_number_of_calls_is_taken_at_a_time)
+PLX_TEST_WITH(a_bounded_number_of_calls_is_taken_at_a_time, set_up_to_wait, tear_down)
 {
 	int rung = 0;
 
@@ -226,45 +188,6 @@ WAITING(a_bounded_number_of_calls_is_taken_at_a_time)
 	assert_true(rung > 100);
 	trywait(&pair.b, pair.b.rx_cq);
 	assert_true(bytes_left(socket_of(&pair.b)) > rung / 2);
-}
-
-/* The descriptor is readable until all of it was taken. */
-WAITING(calls_keep_waking_until_all_are_taken)
-{
-	struct fid *fid = &pair.b.rx_cq->fid;
-
-	assert_int_equal(trywait(&pair.b, pair.b.rx_cq), 0);
-	assert_false(is_woken(fid, 0));
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(send(socket_of(&pair.a), "", 1, MSG_DONTWAIT), 1);
-	assert_true(is_woken(fid, 0));
-	for (int i = 0; i < 100 && is_woken(fid, 0); i++)
-		assert_int_equal(trywait(&pair.b, pair.b.rx_cq), 0);
-	assert_false(is_woken(fid, 0));
-	assert_int_equal(bytes_left(socket_of(&pair.b)), 0);
-}
-
-/* Even with room for many endpoints. */
-PLX_TEST_WITH(a_large_queue_uses_few_cache_lines_and_can_shrink, NULL, tear_down)
-{
-	struct prov_cq *cq;
-	char message[8] = "", got[8];
-
-	open_with((struct pair_attr){.cq_size = 64});
-	cq = (struct prov_cq *)pair.b.rx_cq;
-	assert_int_equal(cq_reserve(cq, 100000), 0);
-	assert_true(cq->mask >= 100000);
-	for (int i = 0; i < 1000; i++) {
-		struct fi_cq_data_entry entry;
-
-		assert_int_equal(fi_recv(pair.b.ep, got, sizeof(got), NULL, 0, NULL), 0);
-		assert_int_equal(fi_inject(pair.a.ep, message, sizeof(message), 0), 0);
-		while (fi_cq_read(pair.b.rx_cq, &entry, 1) == -FI_EAGAIN)
-			;
-		assert_true(cq->tail <= 2);
-	}
-	cq_unreserve(cq, 100000);
-	assert_true(cq->mask < 4 * (cq->size + cq->reserved));
 }
 
 int main(void)

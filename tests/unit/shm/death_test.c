@@ -161,26 +161,6 @@ static int read_as_usual(void **state)
 	return 0;
 }
 
-PLX_TEST(a_killed_peer_is_detected_within_milliseconds)
-{
-	uint64_t begin_ns, took_ns, least_ns = UINT64_MAX;
-
-	for (int i = 0; i < 5; i++) {
-		pid_t pid = start_peer(send_nothing);
-		struct account account;
-
-		begin_ns = plx_now_ns();
-		kill_peer(pid);
-		account = read_to_the_end();
-		took_ns = account.ended_ns - begin_ns;
-		least_ns = took_ns < least_ns ? took_ns : least_ns;
-		assert_int_equal(account.received + account.flushed, account.posted);
-		close_here();
-	}
-	print_message("noticed after %.1f ms\n", (double)least_ns / 1e6);
-	assert_true(least_ns < 50 * PLX_NS_PER_MS);
-}
-
 /* A peer that sends ten messages, then ends. */
 static void ten_come_before_the_end(void (*ends)(struct side *side))
 {

@@ -9,11 +9,6 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-static struct prov_pep *listener(void)
-{
-	return (struct prov_pep *)pep;
-}
-
 /* A raw socket connected to the listener. */
 static int connect_raw(void)
 {
@@ -45,30 +40,6 @@ static int listen_raw(void)
 	return fd;
 }
 
-/* A valid peer's message, for the caller to corrupt. */
-struct raw_half {
-	struct wire_half half;
-	struct segment segment;
-	struct bell *bell;
-};
-
-static void raw_open(struct raw_half *raw)
-{
-	*raw = (struct raw_half){.half = {.ring_bytes = SEGMENT_RING_BYTES_MIN, .bell_bit = 1}};
-	raw->half.address = address;
-	assert_int_equal(
-		segment_create(SEGMENT_RING_BYTES_MIN, &raw->segment, &raw->half.segment_fd), 0);
-	assert_int_equal(bell_create(&raw->bell, &raw->half.bell_fd), 0);
-}
-
-static void raw_close(struct raw_half *raw)
-{
-	segment_unmap(&raw->segment);
-	bell_unmap(raw->bell);
-	close(raw->half.segment_fd);
-	close(raw->half.bell_fd);
-}
-
 static bool has_ended(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLRDHUP};
@@ -87,34 +58,70 @@ static void expect_dropped(int fd)
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
 
+/* More connectors than the backlog ------------------------------------------------------------ */
+
+static void set_backlog(int backlog)
+{
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+}
+
+TEST(connectors_beyond_the_backlog_wait_for_their_turn)
+{
+	struct fid_ep *eps[12];
+	int none = 0;
+
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &none), -FI_EINVAL);
+	set_backlog(2);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		eps[i] = dial("data", 4);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
+		while (TAILQ_EMPTY(
+			&((struct prov_eq *)server.eq)->events)) { /* a waiting connector retries */
+			eq_progress((struct prov_eq *)server.eq);
+			eq_progress((struct prov_eq *)client.eq);
+		}
+		assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 4);
+		assert_true(cm_requests(pep) <= 2);
+		reject(event.cm.info, NULL, 0);
+		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
+/* Fill the kernel's queue of a listener, so that the next connectors must wait. */
+static void fill_backlog(struct fid_ep **eps, size_t count)
+{
+	set_backlog(1);
+	for (size_t i = 0; i < count; i++)
+		eps[i] = dial(NULL, 0);
+	assert_non_null(((struct shm_ep *)eps[count - 1])->base.dial);
+}
+
+TEST(a_waiting_connector_is_refused_when_the_listener_closes)
+{
+	struct fid_ep *eps[6];
+
+	fill_backlog(eps, PLX_ARRAY_LEN(eps));
+	close_pep();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
+		close_ep(eps[i]);
+}
+
 /* Against a listener -------------------------------------------------------------------------- */
 
 TEST(garbage_and_messages_of_another_kind_are_dropped)
 {
-	static const size_t lengths[] = {1, 71, 72, 73, 4096};
-	uint8_t garbage[4096];
-	struct raw_half raw;
-	int fd;
+	static const char garbage[4096] = "Z";
+	int fd = connect_raw();
 
-	memset(garbage, 0x5a, sizeof(garbage));
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		fd = connect_raw();
-		assert_int_equal(send(fd, garbage, lengths[i], 0), lengths[i]);
-		expect_dropped(fd);
-	}
-	raw_open(&raw);
-	fd = connect_raw();
-	assert_int_equal(wire_send(fd, WIRE_ACCEPT, &raw.half, NULL, 0), 0);
+	assert_int_equal(send(fd, garbage, sizeof(garbage), 0), sizeof(garbage));
 	expect_dropped(fd);
 	fd = connect_raw();
 	assert_int_equal(wire_send(fd, WIRE_REJECT, NULL, NULL, 0), 0);
 	expect_dropped(fd);
-	raw_close(&raw);
-	meet_once();
-}
-
-TEST(a_peer_that_disconnects_at_once_is_forgotten)
-{
 	for (int i = 0; i < 40; i++)
 		close(connect_raw());
 	for (int i = 0; i < 10; i++)
@@ -152,37 +159,10 @@ TEST(a_silent_peer_is_dropped_after_a_timeout)
 	meet_once();
 }
 
-TEST(a_request_waits_for_its_answer_without_a_timeout)
-{
-	struct fid_ep *ep = dial(NULL, 0);
-	int silent = connect_raw();
-	struct fi_info *info = next_request();
-
-	let_time_pass();
-	assert_int_equal(cm_requests(pep), 1);
-	assert_int_equal(fi_reject(pep, info->handle, "late", 4), 0);
-	fi_freeinfo(info);
-	assert_int_equal(cm_wait_error(client.eq).err_data_size, 4);
-	close_ep(ep);
-	close(silent);
-}
-
-TEST(silent_peers_fill_the_backlog_only_for_a_while)
-{
-	int backlog = 2, fds[2];
-
-	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
-	connect_raws(fds, PLX_ARRAY_LEN(fds));
-	assert_true(eq_arm((struct prov_eq *)server.eq) == 0);
-	let_time_pass();
-	meet_once();
-	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
-		close(fds[i]);
-}
-
 /* A listener that cannot accept must not spin; it continues as soon as it can. */
 TEST(a_listener_without_descriptors_waits_for_some)
 {
+	const struct prov_pep *listener = (struct prov_pep *)pep;
 	int fd = connect_raw(), lowest = dup(fd);
 	struct rlimit before, none;
 
@@ -194,10 +174,10 @@ TEST(a_listener_without_descriptors_waits_for_some)
 	assert_int_equal(eq_progress((struct prov_eq *)server.eq), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(cm_wait_error(server.eq).err, EMFILE);
-	assert_int_not_equal(listener()->resume.at_ns, 0);
+	assert_int_not_equal(listener->resume.at_ns, 0);
 	assert_int_equal(eq_arm((struct prov_eq *)server.eq), 0);
 	let_time_pass();
-	assert_int_equal(listener()->resume.at_ns, 0);
+	assert_int_equal(listener->resume.at_ns, 0);
 	assert_int_equal(cm_requests(pep), 1);
 	close(fd);
 	meet_once();
@@ -229,51 +209,13 @@ TEST(a_listener_that_disconnects_refuses_the_request)
 
 TEST(an_invalid_answer_ends_the_attempt)
 {
-	struct raw_half raw;
 	int fd = listen_raw(), peer;
 	struct fid_ep *ep = dial(NULL, 0);
 
-	raw_open(&raw);
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	assert_int_equal(send(peer, "hello", 5, 0), 5);
 	expect_failure(ep, FI_EINVAL);
 	close(peer);
-	ep = dial(NULL, 0);
-	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	assert_int_equal(wire_send(peer, WIRE_CONNECT, &raw.half, NULL, 0), 0);
-	expect_failure(ep, FI_ECONNABORTED);
-	close(peer);
-	raw_close(&raw);
-	close(fd);
-}
-
-TEST(bytes_after_an_answer_count_as_calls)
-{
-	struct raw_half raw;
-	int fd = listen_raw(), peer;
-	struct fid_ep *ep = dial(NULL, 0);
-
-	raw_open(&raw);
-	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	assert_int_equal(wire_send(peer, WIRE_ACCEPT, &raw.half, NULL, 0), 0);
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(send(peer, "x", 1, 0), 1);
-	assert_int_equal(cm_wait(client.eq, FI_CONNECTED, &event), 0);
-	cm_expect_nothing(client.eq);
-	close(peer);
-	cm_wait(client.eq, FI_SHUTDOWN, &event);
-	close_ep(ep);
-	raw_close(&raw);
-	close(fd);
-}
-
-TEST(a_connect_to_a_silent_listener_can_be_closed)
-{
-	int fd = listen_raw();
-	struct fid_ep *ep = dial(NULL, 0);
-
-	cm_expect_nothing(client.eq);
-	close_ep(ep);
 	close(fd);
 }
 

@@ -180,15 +180,6 @@ TEST(idle_connections_cost_a_poll_nothing)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-TEST(all_endpoints_are_heard_after_a_long_silence)
-{
-	connect_up_to(1000);
-	for (int round = 0; round < 5; round++) {
-		grow_quiet();
-		hear_all(speak_all(), 200);
-	}
-}
-
 static void erase_bell(void)
 {
 	struct bell *bell = ((struct shm_cq *)server.rx_cq)->bell;

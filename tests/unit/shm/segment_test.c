@@ -51,23 +51,6 @@ PLX_TEST(both_sides_share_one_ring)
 	segment_unmap(&theirs);
 }
 
-PLX_TEST(both_sides_share_one_bell)
-{
-	struct bell *ours, *theirs, *again;
-	int fd;
-
-	assert_int_equal(bell_create(&ours, &fd), 0);
-	assert_int_equal(peer_bell_map(fd, &theirs), 0);
-	assert_int_equal(peer_bell_map(fd, &again), 0);
-	assert_ptr_equal(theirs, again); /* mapped once, for all connections */
-	peer_bell_release(again);
-	close(fd);
-	atomic_store(&ours->words[63], 1);
-	assert_int_equal(atomic_load(&theirs->words[63]), 1);
-	bell_unmap(ours);
-	peer_bell_release(theirs);
-}
-
 PLX_TEST(a_peer_cannot_resize_a_segment)
 {
 	struct segment segment;
@@ -95,13 +78,6 @@ static uint64_t pages_taken(void)
 	segment_unmap(&segment);
 	close(fd);
 	return (uint64_t)st.st_blocks * 512;
-}
-
-/* The memfd's policy places the rest, whichever side touches them first. */
-PLX_TEST(few_pages_are_populated_at_first)
-{
-	skip_if_emulated();
-	assert_int_equal(pages_taken(), SEGMENT_CONTROL_BYTES + 4 * 4096);
 }
 
 PLX_TEST(all_pages_are_allocated_if_memory_is_not_overcommitted)
@@ -151,48 +127,6 @@ PLX_TEST(a_segment_that_cannot_be_written_is_refused)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	expect_refused(open(path, O_RDONLY | O_CLOEXEC), RING);
 	close(fd);
-}
-
-PLX_TEST(a_descriptor_that_is_no_memfd_is_refused)
-{
-	int pair[2], fd;
-
-	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
-	expect_refused(pair[0], RING);
-	expect_refused(pair[1], RING);
-	expect_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), RING);
-	fd = open("/dev/shm", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, BYTES), 0);
-	expect_refused(fd, RING);
-}
-
-PLX_TEST(a_bell_is_checked_like_a_ring)
-{
-	int fd = make_memfd(BELL_BYTES - 1, SEALS);
-	struct bell *bell = NULL;
-
-	assert_int_equal(peer_bell_map(fd, &bell), -FI_EINVAL);
-	assert_null(bell);
-	close(fd);
-}
-
-PLX_TEST(released_segments_are_unmapped)
-{
-	int before = count_mappings();
-	struct segment segment;
-	struct bell *bell;
-	int fd;
-
-	assert_int_equal(segment_create(RING, &segment, &fd), 0);
-	close(fd);
-	assert_int_equal(bell_create(&bell, &fd), 0);
-	close(fd);
-	assert_true(count_mappings() > before);
-	segment_unmap(&segment);
-	segment_unmap(&segment);
-	bell_unmap(bell);
-	bell_unmap(NULL);
-	assert_int_equal(count_mappings(), before);
 }
 
 PLX_TEST_MAIN()

@@ -162,26 +162,6 @@ TEST(a_byte_on_the_socket_renews_the_request_for_a_call)
 	assert_false(is_server_woken());
 }
 
-/* In either order. */
-TEST(a_message_read_before_its_byte_does_not_lose_the_next_wake_up)
-{
-	go_to_sleep();
-	for (int i = 0; i < 3; i++) {
-		set_wish(two, CALL_NONE);
-		whisper(one);
-		expect_heard(two);
-		go_to_sleep();
-		send_byte(one);
-		assert_true(is_server_woken());
-		go_to_sleep();
-		assert_false(is_server_woken());
-		speak(one);
-		assert_true(is_server_woken());
-		expect_heard(two);
-		go_to_sleep();
-	}
-}
-
 TEST(a_message_before_the_request_for_a_call_prevents_sleep)
 {
 	whisper(one);
@@ -189,17 +169,6 @@ TEST(a_message_before_the_request_for_a_call_prevents_sleep)
 	assert_int_equal(wish(two), CALL_NONE);
 	expect_heard(two);
 	sleep_asking_for(CALL_WAKE);
-}
-
-TEST(many_sleeps_lose_no_message)
-{
-	for (int i = 0; i < 100; i++) {
-		for (int k = 0; k <= i % 3; k++)
-			go_to_sleep();
-		speak(one);
-		assert_true(is_server_woken());
-		expect_heard(two);
-	}
 }
 
 /* Others -------------------------------------------------------------------------------------- */
@@ -215,18 +184,6 @@ TEST(a_quiet_endpoint_requests_a_wake_up_and_a_bell)
 	assert_true(is_server_woken());
 	expect_heard_by_bell(two); /* a poll does not take the byte */
 	sleep_asking_for(CALL_WAKE);
-}
-
-TEST(an_endpoint_that_becomes_quiet_also_requests_a_bell)
-{
-	sleep_asking_for(CALL_WAKE);
-	grow_quiet(two);
-	speak(one);
-	assert_false(is_server_woken());
-	expect_heard_by_bell(two);
-	go_to_sleep();
-	grow_quiet(two);
-	sleep_asking_for(BOTH);
 }
 
 TEST(waking_through_one_endpoint_keeps_the_others_armed)

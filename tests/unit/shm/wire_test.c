@@ -124,18 +124,6 @@ TEST(an_ipv6_address_arrives)
 	memset(&half.address, 0, sizeof(half.address));
 }
 
-TEST(an_empty_socket_returns_eagain)
-{
-	assert_int_equal(receive(), -FI_EAGAIN);
-}
-
-TEST(a_disconnect_is_reported)
-{
-	shutdown(ends[0], SHUT_RDWR);
-	assert_int_equal(receive(), -FI_ENOTCONN);
-	assert_int_equal(wire_send(ends[1], WIRE_REJECT, NULL, NULL, 0), -FI_ENOTCONN);
-}
-
 TEST(a_full_socket_returns_eagain)
 {
 	int rc;
@@ -197,13 +185,6 @@ static void expect(int err)
 	assert_int_equal(count_mappings(), mapped);
 	assert_null(offer.segment.control);
 	assert_null(offer.bell);
-}
-
-TEST(the_unmodified_message_is_valid)
-{
-	send_good_as(make_good(), 2);
-	assert_int_equal(receive(), 0);
-	offer_release(&offer);
 }
 
 TEST(an_invalid_field_is_refused)
@@ -280,13 +261,6 @@ TEST(too_few_or_too_many_descriptors_are_refused)
 		send_good_as(bytes, count);
 		expect(FI_EINVAL);
 	}
-}
-
-/* It looks like the end of the connection. */
-TEST(an_empty_message_with_descriptors_leaves_none)
-{
-	send_good_as(0, 2);
-	expect(FI_ENOTCONN);
 }
 
 static void expect_fds_refused(int first, int second)
