@@ -143,32 +143,6 @@ TEST(malformed_addresses_of_hints_are_refused_unless_unused)
 	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), -FI_ENODATA);
 }
 
-/* Requests ----------------------------------------------------------------------------------- */
-
-TEST(a_request_carries_both_addresses_and_its_handle)
-{
-	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(4321)};
-	struct fi_info *of_pep = ask_for("127.0.0.1", NULL, FI_SOURCE, NULL);
-	struct sockaddr_storage local = {0};
-	struct fid request = {.fclass = FI_CLASS_CONNREQ};
-	struct fi_info *info;
-
-	inet_pton(AF_INET, "127.0.0.2", &peer.sin_addr);
-	memcpy(&local, of_pep->src_addr, of_pep->src_addrlen);
-	address_set_port((struct sockaddr *)&local, 7000);
-	info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer, &request);
-	expect_addresses(info, "127.0.0.1:7000", "127.0.0.2:4321", FI_SOCKADDR_IN);
-	assert_ptr_equal(info->handle, &request);
-	assert_null(info->fabric_attr->prov_name);
-	fi_freeinfo(info);
-
-	memset(&local, 0, sizeof(local));
-	local.ss_family = AF_INET6;
-	info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer, &request);
-	expect_addresses(info, "[::]:0", "127.0.0.2:4321", FI_SOCKADDR);
-	fi_freeinfo(info);
-}
-
 /* Local ---------------------------------------------------------------------------------------- */
 
 static bool is_local(const char *text)

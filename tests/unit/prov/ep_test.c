@@ -123,6 +123,7 @@ TEST(a_passive_endpoint_needs_its_queue)
 TEST(invalid_attributes_are_refused)
 {
 	struct fi_info *info = fi_dupinfo(party.info);
+	struct sockaddr_storage name;
 	struct fid_ep *none;
 
 	info->tx_attr->size = tested->most->tx_attr->size + 1;
@@ -139,6 +140,11 @@ TEST(invalid_attributes_are_refused)
 	info->tx_attr->op_flags = 0;
 	info->handle = &party.domain->fid;
 	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
+	info->handle = &pep->fid; /* its name is taken over */
+	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), 0);
+	name = name_of(&none->fid);
+	assert_memory_equal(&name, &address, address_bytes((struct sockaddr *)&address));
+	assert_int_equal(fi_close(&none->fid), 0);
 	fi_freeinfo(info);
 }
 
@@ -223,44 +229,6 @@ TEST(a_request_cannot_be_answered_twice)
 }
 
 /* Closing ------------------------------------------------------------------------------------- */
-
-TEST(posted_receives_are_cancelled_on_close)
-{
-	struct fi_cq_data_entry entry;
-	struct fid_ep *extra = side_ep(&party, party.info);
-	char room[16];
-
-	assert_int_equal(fi_enable(extra), 0);
-	for (int i = 0; i < 16; i++)
-		assert_int_equal(fi_recv(extra, room, 1, NULL, 0, room + i), 0);
-	assert_int_equal(fi_close(&extra->fid), 0);
-	for (int i = 0; i < 16; i++)
-		expect_cancelled(party.rx_cq, room + i);
-	assert_int_equal(fi_cq_read(party.rx_cq, &entry, 1), -FI_EAGAIN);
-}
-
-/* Without reading the queue, which holds that many completions and no more. */
-TEST(cancelled_receives_are_bounded)
-{
-	struct fi_cq_err_entry error = {0};
-	struct fi_cq_entry entry;
-	uintptr_t done = 0, read = 0;
-	ssize_t rc;
-
-	assert_int_equal(fi_enable(ep), 0);
-	do {
-		assert_int_equal(fi_recv(ep, &error, 8, NULL, 0, (void *)(done + 1)), 0);
-		rc = fi_cancel(&ep->fid, (void *)(done + 1));
-		done += rc == 0;
-	} while (rc == 0 && done < 100000);
-	assert_int_equal(rc, -FI_EAGAIN);
-	while (fi_cq_read(party.rx_cq, &entry, 1) == -FI_EAVAIL) {
-		assert_int_equal(fi_cq_readerr(party.rx_cq, &error, 0), 1);
-		assert_ptr_equal(error.op_context, (void *)++read);
-	}
-	assert_int_equal(read, done);
-	assert_int_equal(fi_cancel(&ep->fid, (void *)(done + 1)), 0);
-}
 
 /* Unsupported calls --------------------------------------------------------------------------- */
 

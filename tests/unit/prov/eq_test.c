@@ -168,6 +168,7 @@ TEST(unread_events_are_freed_with_the_queue)
 TEST(an_error_is_read_separately_and_in_order)
 {
 	struct fi_eq_err_entry error = {0};
+	char text[4];
 
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_CONNECTED, &other);
@@ -185,25 +186,13 @@ TEST(an_error_is_read_separately_and_in_order)
 	assert_memory_equal(error.err_data, "no", 2);
 	assert_false(is_readable());
 	expect_none();
-	assert_string_equal(fi_eq_strerror(eq, error.err, NULL, NULL, 0), fi_strerror(error.err));
-}
-
-TEST(error_data_is_copied_to_the_callers_buffer)
-{
-	char own[4] = "....";
-	struct fi_eq_err_entry error = {.err_data = own, .err_data_size = sizeof(own)};
-
-	open_eq(FI_WAIT_NONE, 0);
-	push_error(&source, FI_ECONNREFUSED, "no", 2);
+	fi_eq_strerror(eq, error.err, NULL, text, sizeof(text));
+	assert_string_equal(text, "Con");
 	push_error(&source, FI_ECONNREFUSED, "never", 5);
-	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
-	assert_ptr_equal(error.err_data, own);
-	assert_int_equal(error.err_data_size, 2);
-	assert_memory_equal(own, "no..", 4);
-	error.err_data_size = sizeof(own);
+	error = (struct fi_eq_err_entry){.err_data = text, .err_data_size = 4};
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
 	assert_int_equal(error.err_data_size, 4);
-	assert_memory_equal(own, "neve", 4);
+	assert_memory_equal(text, "neve", 4); /* cut to the caller's buffer */
 }
 
 /* Writing ------------------------------------------------------------------------------------- */
@@ -228,7 +217,11 @@ TEST(a_written_event_is_read_as_it_was)
 
 TEST(a_queued_event_wakes_until_all_are_read)
 {
+	enum fi_wait_obj wait_obj = FI_WAIT_NONE;
+
 	open_eq(FI_WAIT_FD, 0);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAITOBJ, &wait_obj), 0);
+	assert_int_equal(wait_obj, FI_WAIT_FD);
 	assert_int_equal(arm(), 0);
 	assert_false(is_readable());
 	push(FI_CONNECTED, &source);
@@ -241,18 +234,6 @@ TEST(a_queued_event_wakes_until_all_are_read)
 	read_event(sizeof(buf), 0);
 	assert_false(is_readable());
 	assert_int_equal(arm(), 0);
-}
-
-TEST(a_blocking_read_waits_for_its_timeout)
-{
-	uint64_t begin_ns = queue_now_ns();
-
-	open_eq(FI_WAIT_UNSPEC, 0);
-	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 30, 0), -FI_EAGAIN);
-	assert_true(queue_now_ns() - begin_ns >= 29 * PLX_NS_PER_MS);
-	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 0, 0), -FI_EAGAIN);
-	push(FI_SHUTDOWN, &source);
-	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), sizeof(buf.cm));
 }
 
 TEST(a_queue_without_a_wait_object_cannot_block)

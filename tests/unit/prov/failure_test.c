@@ -31,11 +31,6 @@ static ssize_t read_plain(size_t length, uintptr_t i)
 	return fi_read(a->ep, in, length, NULL, 0, 0, KEY, CONTEXT(i));
 }
 
-static ssize_t inject(size_t length, uintptr_t i)
-{
-	return fi_inject(a->ep, out, length, 0);
-}
-
 /* Start operations until nothing more is accepted, or there are enough: the peer reads nothing.
  * Return: how many. */
 static unsigned start_all(operation *start, size_t length, unsigned most)
@@ -150,44 +145,6 @@ TEST(receives_without_a_completion_fail_at_a_shutdown)
 	assert_int_equal(fi_shutdown(a->ep, 0), 0);
 	for (uintptr_t i = 0; i < 5; i++)
 		expect_cancelled(a->rx_cq, CONTEXT(i));
-}
-
-TEST(receives_without_a_completion_fail_when_they_are_too_short)
-{
-	struct fi_cq_err_entry error;
-
-	post(b, in, 8, 1);
-	assert_int_equal(fi_inject(a->ep, out, 9, 0), 0);
-	error = cq_wait_error(b->rx_cq, a->tx_cq);
-	assert_int_equal(error.err, FI_ETRUNC);
-	assert_ptr_equal(error.op_context, CONTEXT(1));
-}
-
-TEST(injected_messages_report_nothing)
-{
-	unsigned accepted = start_all(inject, 1, COUNT_MAX);
-
-	leave(b);
-	assert_int_equal(take_errors(accepted), 0);
-}
-
-/* Of short messages too: they are in flight until the peer has read them. */
-static int set_up_delivery(void **state)
-{
-	return open_with((struct pair_attr){
-		.tx_selective = true,
-		.op_flags = tested->most->tx_attr->op_flags & FI_DELIVERY_COMPLETE,
-	});
-}
-
-PLX_TEST_WITH(undelivered_sends_without_a_completion_fail, set_up_delivery, tear_down)
-{
-	if (!pair.attr.op_flags)
-		skip();
-	for (uintptr_t i = 0; i < 5; i++)
-		assert_int_equal(send_plain(8, i), 0);
-	leave(b);
-	assert_int_equal(take_errors(5), 5);
 }
 
 TEST(reads_without_a_completion_fail_when_the_peer_closes)

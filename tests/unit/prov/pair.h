@@ -146,27 +146,12 @@ struct pair {
 
 /* Opening ------------------------------------------------------------------------------------ */
 
-static inline const struct plx_watch_ops *side_watch_ops(const struct side *side)
-{
-	const struct plx_watch_ops *ops = NULL;
-
-	assert_int_equal(fi_open_ops(&side->fabric->fid, PLX_WATCH_OPS, 0, (void **)&ops, NULL), 0);
-	return ops;
-}
-
-static inline void side_join(const struct side *side, struct fid *queue)
-{
-	if (tested_set)
-		assert_int_equal(side_watch_ops(side)->join(queue, tested_set, NULL), 0);
-}
-
 static inline void side_open_fabric(struct side *side)
 {
-	struct fi_eq_attr eq_attr = {.wait_obj = tested_set ? FI_WAIT_NONE : FI_WAIT_FD};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
 
 	side->fabric = tested_fabric(side->info);
 	assert_int_equal(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL), 0);
-	side_join(side, &side->eq->fid);
 }
 
 static inline void side_open_domain(struct side *side, struct fi_info *info,
@@ -182,7 +167,6 @@ static inline void side_open_domain(struct side *side, struct fi_info *info,
 	if (attr->prepare)
 		attr->prepare(side->domain);
 	assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->rx_cq, NULL), 0);
-	side_join(side, &side->rx_cq->fid);
 	side->tx_cq = side->rx_cq;
 	if (attr->two_cqs)
 		assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->tx_cq, NULL), 0);

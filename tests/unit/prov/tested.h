@@ -46,13 +46,8 @@ static inline int tested_run(void)
 /* Event queues that this thread also reads while it waits for one: progress is manual. */
 static _Thread_local struct fid_eq *tested_eqs[2];
 
-/* A set that queues opened from now on share; NULL: they have their own. */
-static _Thread_local struct plx_watch_set *tested_set;
-
 static inline void tested_progress(void)
 {
-	if (tested_set)
-		tested_set->look(tested_set);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(tested_eqs); i++) {
 		if (tested_eqs[i])
 			eq_progress((struct prov_eq *)tested_eqs[i]);

@@ -95,22 +95,6 @@ TEST(a_call_wanted_after_a_send_is_made_by_the_next_poll)
 	}
 }
 
-/* It also checked for the earlier ones. */
-TEST(no_call_is_owed_after_a_send_without_fi_more)
-{
-	way->send(one);
-	send_alone(one);
-	set_wish(two, CALL_WAKE);
-	poll_once(&client);
-	assert_int_equal(trywait(&client, client.rx_cq), 0);
-	assert_int_equal(take_call(two), CALL_NONE);
-	set_wish(two, CALL_NONE);
-	way->send(one);
-	set_wish(two, CALL_WAKE);
-	poll_once(&client);
-	assert_int_equal(take_call(two), CALL_WAKE);
-}
-
 /* Many ---------------------------------------------------------------------------------------- */
 
 #define PAIRS 3
@@ -155,39 +139,6 @@ TEST(an_endpoint_that_owes_a_call_may_be_closed)
 			close_pair(i);
 		}
 	}
-}
-
-static uint64_t written(struct fid_ep *ep)
-{
-	return ((struct shm_ep *)ep)->writer.tail;
-}
-
-/* Both have enough room. */
-TEST(one_poll_writes_a_bounded_number_of_parts_for_all_in_turn)
-{
-	static uint8_t out[1 << 20], in[2][sizeof(out)];
-	uint64_t most = SHM_POLL_PARTS * (SEGMENT_RING_BYTES_MIN / 8 * 5 / 4);
-	struct fid_ep *other_a, *other_b;
-	uint64_t first, second;
-
-	make_pair(&other_a, &other_b);
-	assert_int_equal(fi_recv(two, in[0], sizeof(out), NULL, 0, NULL), 0);
-	assert_int_equal(fi_recv(other_b, in[1], sizeof(out), NULL, 0, NULL), 0);
-	assert_int_equal(fi_send(one, out, sizeof(out), NULL, 0, NULL), 0);
-	assert_int_equal(fi_send(other_a, out, sizeof(out), NULL, 0, NULL), 0);
-	first = written(one);
-	second = written(other_a);
-	for (int i = 0; i < 4; i++) {
-		uint64_t before = written(one) + written(other_a);
-
-		for (int look = 0; look < 10; look++)
-			poll_once(&server);
-		poll_once(&client);
-		assert_in_range(written(one) + written(other_a) - before, 1, most);
-	}
-	assert_true(written(one) > first && written(other_a) > second);
-	close_ep(other_a);
-	close_ep(other_b);
 }
 
 /* A peer that makes invalid requests ---------------------------------------------------------- */

@@ -108,29 +108,6 @@ static void a_full_ring_refuses_sends_until_it_is_read(void **state)
 	assert_int_equal(fi_inject(pair.a.ep, out, 1000, 0), 0);
 }
 
-/* In parts: two in the ring, and one that waits for room. */
-static void large_messages_in_flight_are_bounded(void **state)
-{
-	size_t length = 100000;
-	uintptr_t most = 3;
-
-	skip_if_emulated();
-	for (int round = 0; round < 2; round++) {
-		uintptr_t sent = 0;
-
-		renew(length, (uint64_t)round);
-		while (fi_send(pair.a.ep, out, length, NULL, 0, CONTEXT(sent)) == 0)
-			sent++;
-		assert_int_equal(sent, most);
-		for (uintptr_t i = 0; i < most; i++) {
-			post(&pair.b, in, length, 1);
-			expect_received(&pair.b, 1, length);
-			assert_memory_equal(in, out, length);
-			expect_sent(&pair.a, i);
-		}
-	}
-}
-
 static void delivery_complete_waits_for_the_receiver(void **state)
 {
 	static const size_t lengths[] = {8, 100000, 1 << 20};
@@ -158,7 +135,6 @@ DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading)
 DATA_TEST(immediate_data_arrives_with_its_message, set_up_with_reading)
 DATA_TEST(a_message_longer_than_its_receive_is_truncated_with_an_error, set_up_with_reading)
 DATA_TEST(a_full_ring_refuses_sends_until_it_is_read, set_up)
-DATA_TEST(large_messages_in_flight_are_bounded, set_up_small)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading)
 DATA_TEST(messages_of_different_kinds_stay_in_order, set_up_with_reading)

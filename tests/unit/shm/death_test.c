@@ -187,46 +187,6 @@ PLX_TEST(an_incomplete_large_message_of_a_killed_peer_is_dropped)
 PLX_TEST_AGAIN(an_incomplete_large_message_of_a_killed_peer_is_dropped, read_large_ones,
 	       read_as_usual)
 
-/* A sender to a peer that does not read is refused, and continues. */
-PLX_TEST(a_stopped_peer_does_not_block_the_sender)
-{
-	pid_t pid = start_peer(send_nothing);
-	char text[BYTES] = "";
-	unsigned sent = 0;
-
-	assert_int_equal(kill(pid, SIGSTOP), 0);
-	while (fi_inject(pair.b.ep, text, BYTES, 0) == 0)
-		sent++;
-	assert_true(sent > 10);
-	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(fi_inject(pair.b.ep, text, BYTES, 0), -FI_EAGAIN);
-		assert_empty(pair.b.rx_cq);
-	}
-	kill_peer(pid);
-	assert_int_equal(read_to_the_end().flushed, POSTED);
-	assert_int_equal(fi_inject(pair.b.ep, text, BYTES, 0), -FI_ENOTCONN);
-	assert_int_equal(fi_recv(pair.b.ep, text, BYTES, NULL, 0, NULL), -FI_ENOTCONN);
-	close_here();
-}
-
-/* Sends waiting for the peer complete too. */
-PLX_TEST(a_pending_send_to_a_killed_peer_fails)
-{
-	static uint8_t large[1 << 20];
-	pid_t pid = start_peer(send_nothing);
-	struct fi_cq_err_entry error;
-
-	assert_int_equal(fi_send(pair.b.ep, large, sizeof(large), NULL, 0, large), 0);
-	kill_peer(pid);
-	for (int i = 0; i < POSTED; i++)
-		assert_int_equal(cq_wait_error(pair.b.rx_cq, NULL).flags, FI_RECV | FI_MSG);
-	error = cq_wait_error(pair.b.rx_cq, NULL);
-	assert_int_equal(error.flags, FI_SEND | FI_MSG);
-	assert_ptr_equal(error.op_context, large);
-	close_here();
-}
-PLX_TEST_AGAIN(a_pending_send_to_a_killed_peer_fails, read_large_ones, read_as_usual)
-
 static void send_for_ever(struct side *side)
 {
 	char text[BYTES] = "";

@@ -193,22 +193,4 @@ TEST(a_held_process_is_not_confused_with_a_child_that_has_its_socket)
 	close(fd);
 }
 
-/* Another process of this user has the pid by now: its memory lacks the probe. */
-TEST(a_process_without_the_probe_is_not_held)
-{
-	int go[2], fd, before;
-	pid_t child;
-
-	skip_if_emulated();
-	fd = meet_child(&child, go);
-	before = count_descriptors();
-	peer.probe_value ^= 1;
-	assert_true(peer_hold(fd, &peer) < 0);
-	assert_int_equal(count_descriptors(), before);
-	end_child(child);
-	close(go[0]);
-	close(go[1]);
-	close(fd);
-}
-
 PLX_TEST_MAIN()

@@ -48,14 +48,6 @@ static void expect_ended(void)
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 }
 
-/* The sender writes the next part while the last one is copied. */
-static void expect_told_of_all(void)
-{
-	const struct ring_writer *ring = &((struct shm_ep *)one)->writer;
-
-	assert_int_equal(atomic_load(&ring->segment.control->head), ring->tail);
-}
-
 static int setup_again(void **state)
 {
 	setup_shm(state);
@@ -64,20 +56,6 @@ static int setup_again(void **state)
 }
 
 #define TEST(name) PLX_TEST_WITH(name, setup_again, teardown)
-
-TEST(two_parts_make_a_message)
-{
-	struct fi_cq_data_entry entry;
-
-	write_part(RECORD_FIRST, 2 * HALF, "12345678", HALF);
-	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), -FI_EAGAIN);
-	expect_told_of_all();
-	write_part(RECORD_NEXT, 0, "abcdefgh", HALF);
-	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), 1);
-	expect_told_of_all();
-	assert_int_equal(entry.len, 2 * HALF);
-	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
-}
 
 /* Such records end the connection. */
 TEST(records_where_they_may_not_be_end_the_connection)

@@ -33,40 +33,6 @@ static void expect_refused(int fd, uint32_t ring_bytes)
 	close(fd);
 }
 
-PLX_TEST(both_sides_share_one_ring)
-{
-	struct segment ours, theirs;
-	int fd;
-
-	assert_int_equal(segment_create(RING, &ours, &fd), 0);
-	assert_int_equal(segment_map(fd, RING, &theirs), 0);
-	close(fd);
-	assert_ptr_not_equal(ours.control, theirs.control);
-	assert_int_equal(theirs.ring_bytes, RING);
-	ours.ring[RING - 1] = 7;
-	assert_int_equal(theirs.ring[RING - 1], 7);
-	atomic_store(&theirs.control->head, 64);
-	assert_int_equal(atomic_load(&ours.control->head), 64);
-	segment_unmap(&ours);
-	segment_unmap(&theirs);
-}
-
-PLX_TEST(a_peer_cannot_resize_a_segment)
-{
-	struct segment segment;
-	struct stat st;
-	int fd;
-
-	assert_int_equal(segment_create(RING, &segment, &fd), 0);
-	assert_int_equal(ftruncate(fd, 0), -1);
-	assert_int_equal(ftruncate(fd, 2 * BYTES), -1);
-	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(st.st_size, BYTES);
-	close(fd);
-	segment_unmap(&segment);
-}
-
 static uint64_t pages_taken(void)
 {
 	struct segment segment;

@@ -131,16 +131,6 @@ TEST(an_active_endpoint_is_woken_without_a_bell)
 	expect_heard(two);
 }
 
-TEST(a_wake_up_without_a_message_requests_no_new_call)
-{
-	go_to_sleep();
-	set_wish(two, MARK);
-	for (int i = 0; i < 10; i++) {
-		poll_once(&server);
-		sleep_asking_for(MARK);
-	}
-}
-
 /* Its peer may have taken the request, and had no memory for the byte. */
 TEST(a_message_renews_the_request_for_a_call)
 {
@@ -184,63 +174,6 @@ TEST(a_quiet_endpoint_requests_a_wake_up_and_a_bell)
 	assert_true(is_server_woken());
 	expect_heard_by_bell(two); /* a poll does not take the byte */
 	sleep_asking_for(CALL_WAKE);
-}
-
-TEST(waking_through_one_endpoint_keeps_the_others_armed)
-{
-	struct fid_ep *other_a, *other_b;
-
-	make_pair(&other_a, &other_b);
-	expect_text(other_b);
-	go_to_sleep();
-	for (int i = 0; i < 3; i++) {
-		speak(other_a);
-		assert_true(is_server_woken());
-		expect_heard(other_b);
-		sleep_asking_for(CALL_WAKE);
-		assert_int_equal(wish(other_b), CALL_WAKE);
-		assert_false(is_server_woken());
-	}
-	speak(one);
-	assert_true(is_server_woken());
-	expect_heard(two);
-	close_ep(other_a);
-	close_ep(other_b);
-}
-
-/* Otherwise each wake-up would check everything that was ever active. */
-TEST(all_but_a_few_of_many_endpoints_request_a_bell)
-{
-	enum { MANY = 9, FEW = 4 };
-	struct fid_ep *many_a[MANY], *many_b[MANY];
-	int without_bell = 0;
-
-	for (int i = 0; i < MANY; i++) {
-		make_pair(&many_a[i], &many_b[i]);
-		expect_text(many_b[i]);
-	}
-	go_to_sleep();
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(wish(many_b[i]) & CALL_WAKE, CALL_WAKE);
-		without_bell += wish(many_b[i]) == CALL_WAKE;
-	}
-	assert_in_range(without_bell, 1, FEW);
-	for (int i = 0; i < MANY; i++) {
-		bool rings = wish(many_b[i]) & CALL_BELL;
-
-		speak(many_a[i]);
-		assert_true(is_server_woken());
-		if (rings)
-			expect_heard_by_bell(many_b[i]);
-		else
-			expect_heard(many_b[i]);
-		go_to_sleep();
-		assert_false(is_server_woken());
-	}
-	for (int i = 0; i < MANY; i++) {
-		close_ep(many_a[i]);
-		close_ep(many_b[i]);
-	}
 }
 
 PLX_TEST_MAIN()

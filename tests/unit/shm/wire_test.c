@@ -55,8 +55,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	close(ends[0]);
-	if (ends[1] >= 0)
-		close(ends[1]);
+	close(ends[1]);
 	close(half.segment_fd);
 	close(half.bell_fd);
 	segment_unmap(&segment);
@@ -110,28 +109,6 @@ TEST(a_refusal_carries_only_its_data)
 	assert_null(offer.bell);
 	assert_int_equal(wire_send(ends[0], WIRE_REJECT, NULL, good, PROV_CM_DATA_MAX + 1),
 			 -FI_EINVAL);
-}
-
-TEST(an_ipv6_address_arrives)
-{
-	struct sockaddr_in6 *address = (struct sockaddr_in6 *)&half.address;
-
-	*address = (struct sockaddr_in6){
-		.sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr = in6addr_loopback};
-	pass(WIRE_CONNECT, &half, "", 0);
-	assert_memory_equal(&offer.address, address, sizeof(*address));
-	offer_release(&offer);
-	memset(&half.address, 0, sizeof(half.address));
-}
-
-TEST(a_full_socket_returns_eagain)
-{
-	int rc;
-
-	do {
-		rc = wire_send(ends[0], WIRE_REJECT, NULL, data, sizeof(data));
-	} while (rc == 0);
-	assert_int_equal(rc, -FI_EAGAIN);
 }
 
 /* Malicious messages ------------------------------------------------------------------------ */
@@ -195,21 +172,16 @@ TEST(an_invalid_field_is_refused)
 	} rows[] = {
 		{AT_MAGIC, 4, 0},
 		{AT_VERSION, 2, 0},
-		{AT_VERSION, 2, 1},
 		{AT_VERSION, 2, 3},
 		{AT_KIND, 2, 0},
 		{AT_KIND, 2, 4},
-		{AT_KIND, 2, 0xffff},
 		{AT_KIND, 2, WIRE_REJECT}, /* which has no descriptors */
 		{AT_DATA_BYTES, 4, 3},
-		{AT_DATA_BYTES, 4, 5},
 		{AT_DATA_BYTES, 4, UINT32_MAX},
 		{AT_RING_BYTES, 4, 0},
 		{AT_RING_BYTES, 4, 2 * RING},
-		{AT_RING_BYTES, 4, RING + 1},
 		{AT_RING_BYTES, 4, UINT32_MAX},
 		{AT_BELL_BIT, 4, BELL_BITS},
-		{AT_BELL_BIT, 4, UINT32_MAX},
 		{AT_ADDRESS_BYTES, 4, 0},
 		{AT_ADDRESS_BYTES, 4, sizeof(struct sockaddr_in6)},
 		{AT_ADDRESS_BYTES, 4, UINT32_MAX},
@@ -282,18 +254,10 @@ TEST(descriptors_of_another_type_are_refused)
 	expect_fds_refused(pipes[0], half.bell_fd);
 	expect_fds_refused(half.bell_fd, half.segment_fd);
 	expect_fds_refused(half.segment_fd, pipes[1]); /* the ring is unmapped again */
-	expect_fds_refused(half.segment_fd, half.segment_fd);
 	expect_fds_refused(half.segment_fd, ends[0]);
 	close(unsealed);
 	close(pipes[0]);
 	close(pipes[1]);
-}
-
-TEST(unread_descriptors_are_closed_with_the_socket)
-{
-	send_good_as(make_good(), 2);
-	close(ends[1]); /* teardown counts */
-	ends[1] = -1;
 }
 
 PLX_TEST_MAIN()

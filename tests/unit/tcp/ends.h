@@ -21,16 +21,6 @@ static inline struct fi_cq_err_entry end_complete(struct fid_cq *cq)
 	return cq_next(cq, cq == a->rx_cq || cq == a->tx_cq ? b->rx_cq : a->rx_cq);
 }
 
-/* Even after some polls of both ends. */
-static inline void expect_nothing(struct fid_cq *cq)
-{
-	for (int i = 0; i < 20; i++) {
-		fi_cq_read(a->rx_cq, NULL, 0);
-		fi_cq_read(b->rx_cq, NULL, 0);
-		assert_empty(cq);
-	}
-}
-
 /* Prepare to sleep on that queue, as often as needed. */
 static inline void go_to_sleep(struct side *side, struct fid_cq *cq)
 {

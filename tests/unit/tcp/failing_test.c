@@ -96,19 +96,6 @@ TEST(a_socket_that_cannot_enter_the_epoll_set_is_polled)
 	go_to_sleep(a, a->rx_cq);
 }
 
-TEST(an_interrupted_epoll_wait_loses_no_message)
-{
-	post(b, in, sizeof(in), 1);
-	until(tcp_of(b)->base.listed != LISTED_HOT, fi_cq_read(b->rx_cq, NULL, 0));
-	assert_int_equal(fi_inject(a->ep, "hear me", 8, 0), 0);
-	fail_call(SYS_WAIT, EINTR, 0);
-	for (int i = 0; i < 10; i++)
-		assert_empty(b->rx_cq);
-	assert_int_equal(failing.calls, 10);
-	fail_call(SYS_NONE, 0, 0);
-	expect_received(b, 1, 8);
-}
-
 /* The kernel has no memory until then. */
 static uint64_t memory_at_ns;
 static unsigned refused_count;

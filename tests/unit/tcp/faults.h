@@ -12,7 +12,6 @@ struct fault {
 	struct side *end;
 	bool writes;
 	size_t cut;       /* after this many bytes, EAGAIN once; 0: never */
-	size_t most;      /* bytes per call; 0: no limit */
 	unsigned at_call; /* this call, counting from 1, fails with err; 0: none */
 	int err;
 };
@@ -104,8 +103,6 @@ static inline ssize_t allow(int fd, bool writes, size_t bytes)
 		}
 		bytes = bytes < fault.cut - faulty.passed ? bytes : fault.cut - faulty.passed;
 	}
-	if (fault.most && bytes > fault.most)
-		bytes = fault.most;
 	if (writes && bytes < asked)
 		faulty.owed = EPOLLOUT;
 	return (ssize_t)bytes;

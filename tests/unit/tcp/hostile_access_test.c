@@ -59,35 +59,23 @@ static void expect_bounds(uint8_t kind, uint64_t key)
 	assert_false(is_access_ended(kind, key, 0, SERVICE_MR_BYTES));
 }
 
-SERVICE_TEST(a_write_stays_within_its_registration)
+SERVICE_TEST(accesses_stay_within_their_registration)
 {
+	expect_bounds(WIRE_READ, SERVICE_READABLE);
+	assert_untouched();
 	expect_bounds(WIRE_WRITE, SERVICE_WRITABLE);
 	for (int i = 0; i < SERVICE_MR_BYTES; i++)
 		assert_int_equal(service.writable[i], 0xee);
 }
 
-SERVICE_TEST(a_read_stays_within_its_registration)
+SERVICE_TEST(keys_reach_only_their_memory_and_only_as_registered)
 {
-	expect_bounds(WIRE_READ, SERVICE_READABLE);
-	assert_untouched();
-}
+	static const uint64_t others[] = {1, 1 << 12, UINT64_C(1) << 63, UINT64_MAX};
 
-SERVICE_TEST(an_unknown_key_reaches_no_memory)
-{
-	for (int bit = 0; bit < 64; bit++) {
-		uint64_t mask = UINT64_C(1) << bit;
-
-		if ((SERVICE_WRITABLE ^ mask) != SERVICE_READABLE)
-			assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE ^ mask, 0, 8));
-		assert_true(is_access_ended(WIRE_READ, SERVICE_READABLE ^ mask, 0, 8));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(others); i++) {
+		assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE ^ others[i], 0, 8));
+		assert_true(is_access_ended(WIRE_READ, SERVICE_READABLE ^ others[i], 0, 8));
 	}
-	assert_true(is_access_ended(WIRE_WRITE, 0, 0, 8));
-	assert_true(is_access_ended(WIRE_READ, UINT64_MAX, 0, 8));
-	assert_untouched();
-}
-
-SERVICE_TEST(memory_is_accessed_only_as_its_registration_allows)
-{
 	for (uint32_t length = 0; length <= 8; length += 8) {
 		assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, length));
 		assert_true(is_access_ended(WIRE_READ, SERVICE_WRITABLE, 0, length));
@@ -99,13 +87,6 @@ static void close_registration(struct fid_mr **mr)
 {
 	assert_int_equal(fi_close(&(*mr)->fid), 0);
 	*mr = NULL;
-}
-
-SERVICE_TEST(memory_of_a_closed_registration_cannot_be_reached)
-{
-	close_registration(&service.writable_mr);
-	assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE, 0, 8));
-	assert_untouched();
 }
 
 SERVICE_TEST(closing_a_registration_ends_a_write_in_progress)
@@ -158,20 +139,6 @@ static void ask(int fd, uint32_t length, int count)
 		continue;
 }
 
-SERVICE_TEST(reads_up_to_the_limit_are_answered)
-{
-	static uint8_t answer[BLOCK_BYTES];
-	size_t have = 0;
-	int fd = service_visit();
-
-	register_large();
-	ask(fd, 32 << 10, WIRE_READS_MAX);
-	service_until((have += raw_receive(fd, answer, sizeof(answer))) ==
-		      WIRE_HELLO_BYTES + WIRE_READS_MAX * (WIRE_FRAME_BYTES + (32 << 10)));
-	service_leave(fd);
-	drop_large();
-}
-
 /* The first reads fill the socket, and are no longer counted. */
 SERVICE_TEST(reads_beyond_the_limit_end_the_connection)
 {
@@ -179,7 +146,7 @@ SERVICE_TEST(reads_beyond_the_limit_end_the_connection)
 
 	register_large();
 	ask(fd, LARGE_BYTES, 4 * WIRE_READS_MAX);
-	service_expect_breach(TCP_BREACH_READS, 1);
+	service_until(service_breaches(TCP_BREACH_READS) == 1);
 	service_leave(fd);
 	drop_large();
 }
@@ -192,7 +159,7 @@ SERVICE_TEST(closing_a_registration_ends_its_answers)
 	ask(fd, LARGE_BYTES, WIRE_READS_MAX);
 	service_until(service_visitor()->is_blocked);
 	close_registration(&large_mr);
-	service_expect_breach(TCP_BREACH_WITHDRAWN, 1);
+	service_until(service_breaches(TCP_BREACH_WITHDRAWN) == 1);
 	drop_large(); /* a memory checker detects a later send */
 	service_expect_echo();
 	service_leave(fd);
@@ -211,19 +178,6 @@ static void answer(int fd, uint32_t length)
 	raw_send(fd, bytes.bytes, bytes.length);
 }
 
-SERVICE_TEST(an_unrequested_answer_ends_the_connection)
-{
-	static const uint32_t lengths[] = {0, 1, 64, WIRE_LENGTH_MAX};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		int fd = service_visit();
-
-		answer(fd, lengths[i]);
-		service_expect_breach(TCP_BREACH_UNASKED, i + 1);
-		service_leave(fd);
-	}
-}
-
 /* The service reads 16 bytes of its peer's memory. */
 static int ask_visitor(uint8_t *out)
 {
@@ -236,44 +190,25 @@ static int ask_visitor(uint8_t *out)
 	return fd;
 }
 
-SERVICE_TEST(an_answer_of_a_wrong_length_ends_the_connection)
+SERVICE_TEST(an_answer_to_no_read_or_of_a_wrong_length_ends_the_connection)
 {
 	static const uint32_t lengths[] = {0, 15, 17, 64, WIRE_LENGTH_MAX};
 	static const uint8_t none[32];
 	uint8_t out[32];
+	int fd;
 
+	fd = service_visit();
+	answer(fd, 16); /* to no read */
+	service_until(service_breaches(TCP_BREACH_UNASKED) == 1);
+	service_leave(fd);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		int fd = ask_visitor(out);
+		fd = ask_visitor(out);
 
 		answer(fd, lengths[i]);
-		service_expect_breach(TCP_BREACH_ANSWER, i + 1);
+		service_until(service_breaches(TCP_BREACH_ANSWER) == i + 1);
 		assert_memory_equal(out, none, sizeof(none));
 		service_leave(fd);
 	}
-}
-
-SERVICE_TEST(a_second_answer_to_a_read_ends_the_connection)
-{
-	uint8_t out[32];
-	int fd = ask_visitor(out);
-
-	answer(fd, 16);
-	service_until(out[15] == 0xee);
-	assert_int_equal(out[16], 0);
-	service_expect_echo();
-	assert_int_equal(service.ended, 0);
-	answer(fd, 16);
-	service_until(service.ended == 1);
-	service_leave(fd);
-}
-
-SERVICE_TEST(an_unanswered_read_fails_with_its_connection)
-{
-	uint8_t out[32];
-	int fd = ask_visitor(out);
-
-	service_reset(fd);
-	assert_int_equal(service.errors, 1 + SERVICE_RECEIVES);
 }
 
 /* More than is read ---------------------------------------------------------------------------- */
@@ -333,16 +268,6 @@ static int teardown_small(void **state)
 
 #define SMALL(name) PLX_TEST_WITH(name, setup_small, teardown_small)
 
-/* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
- * addition. */
-SMALL(a_peer_that_requests_too_many_reads_is_disconnected)
-{
-	int fd = service_visit();
-
-	send_reads(fd, READS);
-	service_leave(fd);
-}
-
 SMALL(answers_to_a_slow_reader_all_arrive)
 {
 	static uint8_t answers[BLOCK_BYTES];
@@ -356,18 +281,6 @@ SMALL(answers_to_a_slow_reader_all_arrive)
 	service_expect_echo();
 	assert_int_equal(service.ended, 0);
 	service_leave(fd);
-}
-
-SMALL(a_peer_that_reads_no_answers_can_reset_the_connection)
-{
-	int fd = service_visit();
-
-	send_reads(fd, WIRE_READS_MAX);
-	service_until(may_sleep());
-	service_reset(fd);
-	fd = service_visit();
-	send_reads(fd, WIRE_READS_MAX);
-	service_reset(fd);
 }
 
 /* Messages ------------------------------------------------------------------------------------- */
@@ -392,56 +305,8 @@ SMALL(unread_echoes_are_bounded)
 	}
 	service_expect_echo();
 	service_until(may_sleep());
-	service_reset(fd);
-}
-
-SMALL(unread_sends_are_refused_and_later_fail)
-{
-	static uint8_t payload[256 << 10];
-	uint64_t failed = service.errors;
-	uint32_t under_way;
-	int fd = service_visit();
-	struct fid_ep *ep = &service_visitor()->base.fid;
-
-	while (fi_send(ep, payload, sizeof(payload), NULL, FI_ADDR_UNSPEC, NULL) == 0)
-		service_turn();
-	assert_int_equal(fi_send(ep, payload, sizeof(payload), NULL, FI_ADDR_UNSPEC, NULL),
-			 -FI_EAGAIN);
-	assert_int_equal(fi_inject(ep, payload, 8, FI_ADDR_UNSPEC), -FI_EAGAIN);
-	assert_true(service_visitor()->queued_bytes < TCP_QUEUED_MAX + sizeof(payload) + 64);
-	under_way = service_visitor()->base.tx_tail - service_visitor()->base.tx_head;
-	assert_true(under_way > 0);
-	service_expect_echo();
-	service_reset(fd);
-	assert_int_equal(service.errors - failed, under_way + SERVICE_RECEIVES);
-}
-
-SMALL(messages_wait_for_a_posted_receive)
-{
-	struct raw_bytes bytes = {0};
-	size_t sent = 0, at = 0;
-	int fd;
-
-	service.posts_none = true;
-	fd = service_visit();
-	while (bytes.length < 900)
-		raw_add_message(&bytes, "nobody has room for this");
-	/* Until neither the service nor the kernel takes more. */
-	for (int idle = 0; idle < 1000; idle++) {
-		size_t step = send_some(fd, bytes.bytes + at, bytes.length - at);
-
-		at = (at + step) % bytes.length;
-		sent += step;
-		if (step)
-			idle = 0;
-		service_turn();
-	}
-	assert_true(sent > BLOCK_BYTES);
-	assert_int_equal(service.messages, service.sent);
-	service_until(may_sleep());
-	service_expect_echo();
-	service_close_visitor();
-	service_leave(fd);
+	raw_reset(fd);
+	service_expect_calm();
 }
 
 PLX_TEST_MAIN()

@@ -144,32 +144,6 @@ TEST(a_session_ends_wherever_the_peer_closes)
 	assert_int_equal(service_refused(), service_left());
 }
 
-/* first: bytes of the first part; then of each. */
-static void arrive_in_parts(size_t first, size_t then)
-{
-	int fd = raw_connect(&service.address);
-	size_t part = first;
-
-	memset(service.writable, 0, sizeof(service.writable));
-	for (size_t at = 0; at < session.all.length; at += part, part = then) {
-		part = part < session.all.length - at ? part : session.all.length - at;
-		raw_send(fd, session.all.bytes + at, part);
-		for (int turn = 0; turn < 20; turn++)
-			service_turn();
-	}
-	session_expect_answer(fd);
-	close(fd);
-	service_until(service.visitor_count == 1);
-}
-
-TEST(a_session_may_arrive_in_parts)
-{
-	for (size_t first = 1; first < session.all.length; first++)
-		arrive_in_parts(first, session.all.length);
-	arrive_in_parts(1, 1);
-	service_expect_calm();
-}
-
 /* The byte's offset determines the error. */
 static void flip(size_t bit)
 {
@@ -196,33 +170,6 @@ TEST(any_flipped_bit_of_a_session_does_no_harm)
 
 /* Fields -------------------------------------------------------------------------------------- */
 
-/* Private data has at most 256 bytes. */
-TEST(an_invalid_hello_counts_as_another_protocol)
-{
-	static const struct {
-		size_t at, width;
-		uint16_t value;
-	} rows[] = {
-		{9, 1, 0},       {9, 1, WIRE_ACCEPT}, {9, 1, WIRE_REJECT}, {9, 1, WIRE_REJECT + 1},
-		{9, 1, 127},     {9, 1, 255},         {10, 2, 257},        {10, 2, 0x7fff},
-		{10, 2, 0x8000}, {10, 2, 0xffff},
-	};
-	uint8_t data[WIRE_HELLO_MOST] = {0};
-	struct raw_bytes bytes = {0};
-
-	raw_add_hello(&bytes, WIRE_CONNECT, data, PROV_CM_DATA_MAX);
-	visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
-	assert_int_equal(service_refused(), 0);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct raw_bytes spoilt = bytes;
-
-		memcpy(spoilt.bytes + rows[i].at, &rows[i].value, rows[i].width);
-		visit(spoilt.bytes, spoilt.length, LEAVES_CLOSED);
-		assert_int_equal(service.pep->base.ended[PLX_ADMIT_STRANGER], i + 1);
-	}
-	service_expect_calm();
-}
-
 TEST(invalid_headers_end_the_connection)
 {
 	static const uint8_t kinds[] = {0, WIRE_READ_DATA + 1, 127, 128, 255};
@@ -243,73 +190,6 @@ TEST(invalid_headers_end_the_connection)
 	assert_int_equal(service_refused(), 0);
 }
 
-/* Any bytes ----------------------------------------------------------------------------------- */
-
-static uint64_t seed;
-
-static uint64_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-/* After a valid start of that many bytes. */
-static void visit_with_random(size_t begin)
-{
-	struct raw_bytes bytes = {0};
-	size_t count = 1 + next_random() % 300;
-
-	raw_add(&bytes, session.all.bytes, begin);
-	for (size_t i = 0; i < count; i++) {
-		uint8_t byte = (uint8_t)next_random();
-
-		raw_add(&bytes, &byte, 1);
-	}
-	visit(bytes.bytes, bytes.length, (enum leaving)(next_random() % 3));
-}
-
-TEST(random_bytes_do_no_harm_in_any_state)
-{
-	static const size_t inside[] = {0, 3, 8, 9, 10, 12, 16, 18};
-
-	seed = 0x9e3779b97f4a7c15;
-	for (int round = 0; round < 20; round++) {
-		for (size_t i = 0; i < PLX_ARRAY_LEN(inside); i++)
-			visit_with_random(inside[i]);
-		for (size_t i = 0; i < PLX_ARRAY_LEN(session.frames); i++) {
-			visit_with_random(session.frames[i]);
-			visit_with_random(session.frames[i] - 1);
-		}
-	}
-	service_expect_calm();
-}
-
-/* Many ---------------------------------------------------------------------------------------- */
-
-TEST(a_storm_of_resets_leaks_nothing)
-{
-	for (int round = 0; round < 20; round++) {
-		uint64_t before = service.accepted + service_refused();
-		int fds[SERVICE_ENDPOINTS - 1];
-		size_t length = (size_t)round * session.all.length / 20;
-
-		for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
-			fds[i] = raw_connect(&service.address);
-			if (length)
-				raw_send(fds[i], session.all.bytes, length);
-			if (i % 3 == 0)
-				service_turn();
-		}
-		for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
-			raw_reset(fds[i]);
-		/* Some of them have already disconnected when they are accepted. */
-		service_until(service.accepted + service_refused() == before + PLX_ARRAY_LEN(fds));
-		service_expect_calm();
-	}
-}
-
 TEST(a_missing_hello_times_out_and_is_counted)
 {
 	uint64_t before = service.pep->base.silent_ns;
@@ -328,25 +208,139 @@ TEST(a_missing_hello_times_out_and_is_counted)
 
 TEST(a_silent_peer_too_many_evicts_the_oldest)
 {
-	int alone, crowd[4];
+	int fds[4];
 
 	service.pep->base.handshakes_max = 3;
-	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++) {
-		crowd[i] = raw_connect_from("127.0.0.2", &service.address);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
+		fds[i] = raw_connect(&service.address);
 		service_until(service.pep->base.silent_count +
 				      service.pep->base.ended[PLX_ADMIT_EVICTED] ==
 			      i + 1);
 	}
-	alone = raw_connect_from("127.0.0.3", &service.address);
-	service_until(service.pep->base.ended[PLX_ADMIT_EVICTED] == 2);
-	assert_true(raw_has_ended(crowd[0]) && raw_has_ended(crowd[1]));
-	assert_false(raw_has_ended(crowd[2]) || raw_has_ended(crowd[3]) || raw_has_ended(alone));
-	raw_send(alone, session.all.bytes, session.all.length);
-	session_expect_answer(alone);
-	close(alone);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++)
-		close(crowd[i]);
+	assert_true(raw_has_ended(fds[0]));
+	assert_false(raw_has_ended(fds[1]) || raw_has_ended(fds[2]) || raw_has_ended(fds[3]));
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
+		close(fds[i]);
 	service_expect_calm();
+}
+
+/* Listeners that answer a connector with anything, or nothing ------------------------------------
+ */
+
+static int listener;
+static struct sockaddr_storage listener_name;
+
+static int setup_listener(void **state)
+{
+	struct sockaddr_in *name = (struct sockaddr_in *)&listener_name;
+	socklen_t bytes = sizeof(listener_name);
+
+	setup(state);
+	*name = (struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)name, sizeof(*name)), 0);
+	assert_int_equal(listen(listener, 64), 0);
+	return getsockname(listener, (struct sockaddr *)name, &bytes);
+}
+
+static int teardown_listener(void **state)
+{
+	close(listener);
+	return service_teardown(state);
+}
+
+/* Return: the listener's end. */
+static int dial(struct fid_ep **ep_out)
+{
+	*ep_out = service_ep(&service.client, service.client.info, NULL);
+	assert_int_equal(fi_connect(*ep_out, &listener_name, "who", 3), 0);
+	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* The attempt fails, and the honest client continues. */
+static void expect_error(struct fid_ep *ep, int err, size_t data_bytes)
+{
+	struct fi_eq_err_entry error = {0};
+	union cm_event event;
+	uint32_t number;
+	ssize_t got;
+
+	service_until((got = fi_eq_read(service.client.eq, &number, &event, sizeof(event), 0)) !=
+		      -FI_EAGAIN);
+	assert_int_equal(got, -FI_EAVAIL);
+	assert_true(fi_eq_readerr(service.client.eq, &error, 0) > 0);
+	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(error.err, err);
+	assert_int_equal(error.err_data_size, data_bytes);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	service_expect_echo();
+}
+
+/* The listener answers with these bytes, and closes the connection unless the attempt shall time
+ * out. */
+static void expect_failure(const void *bytes, size_t length, int err)
+{
+	uint8_t hello[WIRE_HELLO_MOST];
+	struct fid_ep *ep;
+	int fd = dial(&ep);
+
+	service_until(raw_receive(fd, hello, sizeof(hello)));
+	if (length)
+		raw_send(fd, bytes, length);
+	if (err != FI_ETIMEDOUT)
+		shutdown(fd, SHUT_WR);
+	expect_error(ep, err, 0);
+	close(fd);
+}
+
+#define LISTENER_TEST(name) PLX_TEST_WITH(name, setup_listener, teardown_listener)
+
+LISTENER_TEST(an_answer_of_another_protocol_version_or_kind_counts_as_a_refusal)
+{
+	static const uint8_t libfabric[16] = {3}, rubbish[1000] = "Z";
+	struct raw_bytes accept = {0}, request = {0}, too_long = {0};
+	uint16_t most = UINT16_MAX;
+
+	expect_failure(rubbish, sizeof(rubbish), FI_ECONNREFUSED);
+	expect_failure("HTTP/1.1 400 Bad Request\r\n\r\n", 28, FI_ECONNREFUSED);
+	expect_failure(libfabric, sizeof(libfabric), FI_ECONNREFUSED);
+	raw_add_hello(&request, WIRE_CONNECT, "data", 4);
+	expect_failure(request.bytes, request.length, FI_ECONNREFUSED);
+	raw_add_hello(&too_long, WIRE_REJECT, "data", 4);
+	memcpy(too_long.bytes + 10, &most, 2);
+	expect_failure(too_long.bytes, too_long.length, FI_ECONNREFUSED);
+	raw_add_hello(&accept, WIRE_ACCEPT, "", 0);
+	accept.bytes[8] = WIRE_VERSION + 1;
+	expect_failure(accept.bytes, accept.length, FI_ECONNREFUSED);
+}
+
+/* A listener without room answers before it has read anything. Bytes after it are ignored. */
+LISTENER_TEST(a_refusal_may_arrive_before_the_request_leaves)
+{
+	struct raw_bytes bytes = {0};
+	struct fid_ep *ep;
+	int fd = dial(&ep);
+
+	raw_add_hello(&bytes, WIRE_REJECT, "come again", 10);
+	raw_add(&bytes, "more", 4);
+	raw_send(fd, bytes.bytes, bytes.length);
+	raw_reset(fd);
+	expect_error(ep, FI_ECONNREFUSED, 10);
+}
+
+LISTENER_TEST(a_partial_answer_counts_as_a_refusal_or_times_out)
+{
+	uint32_t before = tcp_params.connect_ms;
+	struct raw_bytes bytes = {0};
+
+	raw_add_hello(&bytes, WIRE_ACCEPT, "hello", 5);
+	for (size_t length = 0; length < bytes.length; length++)
+		expect_failure(bytes.bytes, length, FI_ECONNREFUSED);
+	tcp_params.connect_ms = 20;
+	expect_failure(bytes.bytes, 0, FI_ETIMEDOUT);
+	expect_failure(bytes.bytes, bytes.length - 1, FI_ETIMEDOUT);
+	tcp_params.connect_ms = before;
 }
 
 PLX_TEST_MAIN()
