@@ -2,19 +2,8 @@
 /* Calls of a service: replies, once each, over tcp and shared memory. */
 #include "rpc_fixture.h"
 
-static const char *provider;
-
-PLX_FIXTURE(start, 0, rpc_start(provider, NULL, NULL))
+PLX_FIXTURE(start, 0, rpc_start(fixture_provider, NULL, NULL))
 #define CALL_TEST(name) PLX_TEST_WITH(name, start, rpc_down)
-
-CALL_TEST(a_reply_arrives)
-{
-	call_expecting(PLX_RPC_OK, ECHO, "hello", 5, &outcome);
-	assert_text(&outcome, "hello");
-	assert_true(outcome.may_have_run);
-	assert_int_equal(client_stats().done[PLX_RPC_OK], 1);
-	assert_int_equal(client_stats().open, 0);
-}
 
 static void note_length(const struct plx_rpc_result *result, void *arg)
 {
@@ -53,76 +42,55 @@ CALL_TEST(replies_may_have_any_length)
 	free(data);
 }
 
-CALL_TEST(replies_may_be_built_in_place)
+CALL_TEST(a_call_ends_with_what_its_handler_answers)
 {
-	call_it(BUILD, "12345", 5, &outcome);
-	expect_reply(&outcome, "xxxxx");
-}
+	static const struct {
+		uint32_t method;
+		uint16_t version;
+		const char *request;
+		enum plx_rpc_status status;
+		bool may_have_run; /* a handler that refuses with BUSY states that it did nothing */
+		uint32_t code;
+		const char *reply;
+	} rows[] = {
+		{ECHO, 0, "hello", PLX_RPC_OK, true, 0, "hello"},
+		{BUILD, 0, "12345", PLX_RPC_OK, true, 0, "xxxxx"},
+		{TWICE, 1, "a", PLX_RPC_OK, true, 0, "1a"},
+		{TWICE, 3, "a", PLX_RPC_UNKNOWN, false, 0, ""},
+		{4711, 0, "", PLX_RPC_UNKNOWN, false, 0, ""},
+		{FAIL, 0, "", PLX_RPC_ERROR, true, 77, "no"},
+		{DENY, 0, "", PLX_RPC_DENIED, true, 0, ""},
+		{TIRED, 0, "", PLX_RPC_BUSY, false, 0, ""},
+		{SHORT, 0, "12345678901234567", PLX_RPC_TOO_BIG, false, 0, ""},
+		{SHORT, 0, "1234567890123456", PLX_RPC_OK, true, 0, "1234567890123456"},
+	};
 
-CALL_TEST(each_version_is_a_separate_method)
-{
-	struct plx_rpc_call call = {.method = TWICE, .done = note_outcome, .arg = &outcome};
-
-	call.version = 1;
-	assert_int_equal(plx_rpc_call_start(caller, &call, "a", 1, NULL), 0);
-	wait_done(&outcome);
-	assert_memory_equal(outcome.data, "1a", 2);
-
-	call.version = 3;
-	outcome.count = 0;
-	assert_int_equal(plx_rpc_call_start(caller, &call, "a", 1, NULL), 0);
-	expect_status(&outcome, PLX_RPC_UNKNOWN);
-	assert_false(outcome.may_have_run);
-}
-
-CALL_TEST(an_error_carries_its_code_and_its_bytes)
-{
-	call_expecting(PLX_RPC_ERROR, FAIL, NULL, 0, &outcome);
-	assert_int_equal(outcome.code, 77);
-	assert_memory_equal(outcome.data, "no", 2);
-}
-
-CALL_TEST(refusals_are_reported)
-{
-	call_expecting(PLX_RPC_UNKNOWN, 4711, NULL, 0, &outcome);
-	call_expecting(PLX_RPC_DENIED, DENY, NULL, 0, &outcome);
-	call_expecting(PLX_RPC_TOO_BIG, SHORT, "12345678901234567", 17, &outcome);
-	call_expecting(PLX_RPC_OK, SHORT, "1234567890123456", 16, &outcome);
-	assert_int_equal(service_stats().unknown, 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		call_as((struct plx_rpc_call){.method = rows[i].method, .version = rows[i].version},
+			rows[i].request, strlen(rows[i].request), &outcome);
+		expect_status(&outcome, rows[i].status);
+		assert_text(&outcome, rows[i].reply);
+		assert_int_equal(outcome.may_have_run, rows[i].may_have_run);
+		assert_int_equal(outcome.code, rows[i].code);
+	}
+	assert_int_equal(service_stats().unknown, 2);
 	assert_int_equal(service_stats().too_big, 1);
-}
-
-/* A handler that refuses with BUSY states that it did nothing. Otherwise it may have run. */
-CALL_TEST(a_handler_may_refuse)
-{
-	struct outcome busy, denied;
-
-	call_expecting(PLX_RPC_BUSY, TIRED, NULL, 0, &busy);
-	assert_false(busy.may_have_run);
-	call_expecting(PLX_RPC_DENIED, DENY, NULL, 0, &denied);
-	assert_true(denied.may_have_run);
-}
-
-static void expect_int(struct outcome *it, int value)
-{
-	expect_status(it, PLX_RPC_OK);
-	assert_memory_equal(it->data, &value, sizeof(value));
+	assert_int_equal(client_stats().done[PLX_RPC_OK], 4);
+	assert_int_equal(client_stats().open, 0);
 }
 
 CALL_TEST(a_reply_may_come_later)
 {
-	struct outcome outcomes[8];
+	struct outcome outcomes[2];
 
-	for (int i = 0; i < 8; i++)
-		call_it(LATER, &i, sizeof(i), &outcomes[i]);
-	is_kept(8);
-	assert_int_equal(service_stats().open, 8);
-	for (int i = 7; i >= 0; i--) { /* in another order */
-		assert_int_equal(plx_rpc_reply(kept[i], &i, sizeof(i)), 0);
-		kept[i] = NULL;
-	}
-	for (int i = 0; i < 8; i++)
-		expect_int(&outcomes[i], i);
+	for (unsigned i = 0; i < 2; i++)
+		call_it(LATER, NULL, 0, &outcomes[i]);
+	is_kept(2);
+	assert_int_equal(service_stats().open, 2);
+	reply_to(1, "second"); /* in another order */
+	reply_to(0, "first");
+	expect_reply(&outcomes[0], "first");
+	expect_reply(&outcomes[1], "second");
 	assert_int_equal(service_stats().open, 0);
 }
 
@@ -130,10 +98,8 @@ CALL_TEST(the_handlers_time_is_reported)
 {
 	struct plx_rpc_method_stats stats;
 
-	call_it(SLOW, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_true(outcome.handler_ns >= 2 * PLX_NS_PER_MS);
-	assert_true(outcome.handler_ns < 1000 * PLX_NS_PER_MS);
+	call_expecting(PLX_RPC_OK, SLOW, NULL, 0, &outcome);
+	assert_in_range(outcome.handler_ns, 2 * PLX_NS_PER_MS, 1000 * PLX_NS_PER_MS);
 	assert_int_equal(plx_rpc_method_stats_read(service, 4, &stats), 0);
 	assert_string_equal(stats.name, "slow");
 	assert_int_equal(stats.slow, 1);
@@ -150,8 +116,10 @@ CALL_TEST(calls_of_one_turn_share_messages)
 
 	for (int i = 0; i < 100; i++)
 		call_it(ECHO, &i, sizeof(i), &outcomes[i]);
-	for (int i = 0; i < 100; i++)
-		expect_int(&outcomes[i], i);
+	for (int i = 0; i < 100; i++) {
+		expect_status(&outcomes[i], PLX_RPC_OK);
+		assert_memory_equal(outcomes[i].data, &i, sizeof(i));
+	}
 	assert_int_equal(client_stats().batches - before, 1); /* 100 times 32 bytes */
 }
 
@@ -173,10 +141,8 @@ CALL_TEST(a_started_reply_may_be_abandoned)
 		call_it(ECHO, "before", 6, &before);
 		call_it(BEGIN, cases[i].how, 1, &it);
 		call_it(ECHO, "after", 5, &after);
-		wait_done(&before);
-		wait_done(&after);
-		assert_memory_equal(before.data, "before", 6);
-		assert_memory_equal(after.data, "after", 5);
+		expect_reply(&before, "before");
+		expect_reply(&after, "after");
 		if (cases[i].how[0] == 'l')
 			reply_to(kept_count - 1, "later");
 		expect_status(&it, cases[i].status);
@@ -210,17 +176,6 @@ CALL_TEST(a_call_ends_at_its_deadline)
 	assert_int_equal(client_stats().strays, 0);
 }
 
-CALL_TEST(a_deadline_may_be_a_century_or_a_nanosecond_away)
-{
-	call_within(ECHO, UINT64_C(100) * 365 * 86400 * PLX_NS_PER_S, &outcome);
-	expect_status(&outcome, PLX_RPC_OK);
-	call_within(ECHO, 1, &outcome);
-	wait_done(&outcome);
-	assert_true(outcome.status == PLX_RPC_OK || outcome.status == PLX_RPC_DEADLINE);
-	pump_ms(10);
-	assert_int_equal(outcome.count, 1);
-}
-
 CALL_TEST(a_call_may_be_cancelled)
 {
 	plx_rpc_call_id id = call_it(LATER, NULL, 0, &outcome);
@@ -242,28 +197,6 @@ struct chain {
 	unsigned left;
 };
 
-static void call_next(const struct plx_rpc_result *result, void *arg)
-{
-	struct chain *chain = arg;
-	struct plx_rpc_call call = {.method = ECHO, .done = call_next, .arg = chain};
-
-	if (chain->left-- == 0)
-		note_outcome(result, &outcome);
-	else
-		assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
-}
-
-CALL_TEST(a_callback_may_make_a_call)
-{
-	struct chain chain = {.left = 1000};
-	struct plx_rpc_call call = {.method = ECHO, .done = call_next, .arg = &chain};
-
-	assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
-	wait_done(&outcome);
-	assert_int_equal(client_stats().calls, 1001);
-	assert_int_equal(client_stats().done[PLX_RPC_OK], 1001);
-}
-
 CALL_TEST(attributes_are_checked)
 {
 	struct plx_rpc_method method = {.id = 1, .name = "one"};
@@ -280,30 +213,13 @@ CALL_TEST(attributes_are_checked)
 	method.handler = (plx_rpc_handler_fn)(void (*)(void))abort;
 	assert_int_equal(plx_rpc_service_add(service, &method), -EBUSY);
 	assert_int_equal(plx_rpc_service_listen(service, "nowhere", NULL), -EINVAL);
+	assert_fails(
+		plx_rpc_call_start(caller,
+				   &(struct plx_rpc_call){.method = ECHO, .key = 1, .hedge = true},
+				   NULL, 0, NULL),
+		-EINVAL, "a call with a key cannot be hedged");
 	assert_string_equal(plx_rpc_status_name(PLX_RPC_PEER_DOWN), "peer down");
 	assert_string_equal(plx_rpc_status_name(PLX_RPC_STATUS_COUNT), "?");
 }
 
-static void *make_client_elsewhere(void *arg)
-{
-	struct plx_rpc_client *made;
-	int rc = plx_rpc_client_create((const char *const[]){"127.0.0.1:1", NULL}, NULL, &made);
-
-	return rc == -ENOENT && strstr(plx_error(), "plx_rpc_client_create: this thread is not an "
-						    "lcore")
-		     ? arg
-		     : NULL;
-}
-
-CALL_TEST(the_error_of_another_thread_names_the_function)
-{
-	assert_ptr_equal(run_in_thread(make_client_elsewhere, state), state);
-}
-
-int main(void)
-{
-	provider = "tcp";
-	int failed = plx_test_run("tcp", NULL, NULL);
-	provider = "shm";
-	return failed + plx_test_run("shm", NULL, NULL);
-}
+FIXTURE_MAIN("tcp", "shm")

@@ -90,39 +90,9 @@ TEST_BARE(a_full_service_answers_overloaded)
 	assert_int_equal(service_stats().overloaded, 1);
 }
 
-/* It has no call open whenever the next one is made. */
-TEST(a_service_that_fails_its_calls_does_not_attract_more)
+TEST_BARE(open_calls_and_the_bytes_of_waiting_ones_are_bounded)
 {
-	const struct plx_rpc_method broken = {.id = ECHO, .name = "broken", .handler = on_fail};
-
-	second_service = make_service_of(&broken, 1, here("0"), NULL, NULL);
-	destroy_caller();
-	caller = make_client((const char *const[]){plx_rpc_service_address(second_service, 0),
-						   plx_rpc_service_address(service, 0), NULL},
-			     NULL);
-	PUMP_UNTIL(client_stats().links == 2);
-	call_expecting(PLX_RPC_ERROR, ECHO, NULL, 0, &outcome);
-	for (int i = 0; i < 100; i++)
-		call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
-}
-
-TEST_BARE(waiting_calls_are_bounded)
-{
-	struct plx_rpc_call call = {.method = LATER};
-
-	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.calls_max = 4});
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), 0);
-	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EAGAIN);
-	is_kept(4);
-	reply_to(0, "done");
-	PUMP_UNTIL(client_stats().open != 4);
-	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
-}
-
-TEST_BARE(the_bytes_of_waiting_calls_are_bounded)
-{
-	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
+	struct plx_rpc_client_attr attr = {.waiting_max = 1000, .calls_max = 4};
 	struct plx_rpc_call call = {.method = LATER};
 	char data[400] = {0};
 
@@ -132,6 +102,11 @@ TEST_BARE(the_bytes_of_waiting_calls_are_bounded)
 	assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), -EAGAIN);
 	assert_int_equal(plx_rpc_call_start(caller, &call, data, 200, NULL), 0);
 	assert_int_equal(client_stats().waiting, 3);
+	assert_int_equal(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EAGAIN);
+	is_kept(1);
+	reply_to(0, "done");
+	PUMP_UNTIL(client_stats().open == 3);
+	assert_works(plx_rpc_call_start(caller, &call, NULL, 0, NULL));
 }
 
 /* -EAGAIN would repeat forever. */
@@ -147,58 +122,6 @@ TEST_BARE(a_request_that_never_fits_is_refused)
 	end_service();
 	call.retry = false;
 	assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
-}
-
-/* 100000 open calls, and 100000 callbacks. */
-static void many(const struct plx_rpc_result *result, void *arg)
-{
-	unsigned *counts = arg;
-
-	counts[result->status]++;
-}
-
-static void on_keep_all(struct plx_rpc_request *request, const void *data, uint32_t length,
-			void *arg)
-{
-	struct plx_rpc_request **all = arg;
-	uint32_t index;
-
-	memcpy(&index, data, sizeof(index));
-	all[index] = request;
-	kept_count++;
-}
-
-TEST_BARE(a_client_may_have_100000_open_calls)
-{
-	enum { MANY = PLX_TEST_SANITIZED ? 20000 : 100000 };
-	struct plx_rpc_service_attr attr = {.open_max = MANY};
-	struct plx_rpc_request **all = calloc(MANY, sizeof(*all));
-	struct plx_rpc_method keep = {.id = 1, .name = "keep", .handler = on_keep_all, .arg = all};
-	unsigned counts[PLX_RPC_STATUS_COUNT] = {0};
-	struct plx_rpc_call call = {
-		.method = 1, .deadline_ns = 60 * PLX_NS_PER_S, .done = many, .arg = counts};
-
-	fixture_start("tcp", false);
-	start_method(&keep, &attr, NULL);
-	for (uint32_t i = 0; i < MANY; i++) {
-		assert_int_equal(plx_rpc_call_start(caller, &call, &i, sizeof(i), NULL), 0);
-		if (i % 64 == 63)
-			plx_loop_turn();
-	}
-	PUMP_UNTIL(kept_count >= MANY);
-	assert_int_equal(client_stats().open, MANY);
-	for (uint32_t i = 0; i < MANY; i++) {
-		uint32_t k = (uint32_t)(i * UINT64_C(7919) % MANY); /* a prime: each once */
-
-		assert_int_equal(plx_rpc_reply(all[k], NULL, 0), 0);
-		if (i % 64 == 63)
-			plx_loop_turn();
-	}
-	PUMP_UNTIL(!client_stats().open);
-	assert_int_equal(counts[PLX_RPC_OK], MANY);
-	assert_int_equal(client_stats().strays, 0);
-	free(all);
-	kept_count = 0;
 }
 
 TEST(one_client_does_not_starve_another)
@@ -226,40 +149,6 @@ TEST(one_client_does_not_starve_another)
 	for (int i = 0; i < 50; i++)
 		wait_done(&slow[i]);
 	plx_rpc_client_destroy(first);
-}
-
-TEST(expired_requests_do_not_run)
-{
-	struct outcome slow[10];
-	unsigned dead = 0;
-
-	for (int i = 0; i < 10; i++)
-		call_within(SLOW, 5 * PLX_NS_PER_MS, &slow[i]);
-	for (int i = 0; i < 10; i++) {
-		wait_done(&slow[i]);
-		dead += slow[i].status == PLX_RPC_DEADLINE;
-	}
-	assert_true(dead >= 5);
-	pump_ms(50);
-	assert_true(handled_count <= 5);
-	assert_true(service_stats().late >= 5);
-}
-
-/* Replies of 16 MiB in total to a client that takes none at first: it is throttled. */
-TEST(a_throttled_client_gets_all_replies_in_the_end)
-{
-	static struct outcome outcomes[64];
-	static uint8_t data[256 << 10];
-	const struct plx_rpc_call patient = {.method = ECHO, .deadline_ns = 60 * PLX_NS_PER_S};
-
-	for (int round = 0; round < 4; round++) {
-		for (int i = 0; i < 64; i++)
-			call_as(patient, data, sizeof(data), &outcomes[i]);
-		for (int i = 0; i < 64; i++) {
-			expect_status(&outcomes[i], PLX_RPC_OK);
-			assert_int_equal(outcomes[i].length, sizeof(data));
-		}
-	}
 }
 
 TEST_BARE(clients_may_disconnect_with_open_calls)

@@ -53,16 +53,6 @@ TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_second_service)
 	nothing_is_left();
 }
 
-TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_first_service)
-{
-	start_hedged();
-	reply_to(0, "first");
-	reply_to(1, "second");
-	expect_status(&outcome, PLX_RPC_OK);
-	nothing_is_left();
-	assert_int_equal(client_stats().hedged, 1);
-}
-
 TEST_BARE(a_hedged_call_outlasts_one_refusal)
 {
 	start_hedged();
@@ -71,15 +61,6 @@ TEST_BARE(a_hedged_call_outlasts_one_refusal)
 	assert_int_equal(outcome.count, 0);
 	reply_to(1, "yes");
 	expect_status(&outcome, PLX_RPC_OK);
-	nothing_is_left();
-}
-
-TEST_BARE(a_hedged_call_ends_with_two_refusals)
-{
-	start_hedged();
-	refuse(0, PLX_RPC_DENIED);
-	refuse(1, PLX_RPC_DENIED);
-	expect_status(&outcome, PLX_RPC_DENIED);
 	nothing_is_left();
 }
 
@@ -138,16 +119,6 @@ TEST(a_client_of_one_service_does_not_hedge)
 	reply_to(0, "still");
 	expect_status(&outcome, PLX_RPC_OK);
 	assert_int_equal(client_stats().hedged, 0);
-}
-
-TEST_BARE(a_hedged_call_fails_when_both_services_end)
-{
-	start_hedged();
-	destroy_service(&service);
-	destroy_service(&second_service);
-	expect_status(&outcome, PLX_RPC_PEER_DOWN);
-	assert_true(outcome.may_have_run);
-	nothing_is_left();
 }
 
 TEST_BARE(deadlines_and_cancellations_reach_both_services)

@@ -65,21 +65,15 @@ KEY_TEST(refused_requests_may_be_repeated)
 	assert_int_equal(once(99, 2, "", &outcome), PLX_RPC_UNKNOWN);
 }
 
-KEY_TEST(a_key_belongs_to_one_method)
-{
-	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK);
-	assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
-	assert_false(outcome.may_have_run);
-	assert_int_equal(handled_count, 1);
-}
-
-KEY_TEST_BARE(a_key_belongs_to_one_client)
+KEY_TEST_BARE(a_key_belongs_to_one_method_and_one_client)
 {
 	struct plx_rpc_client_attr attr = {.identity = 1234};
 
 	rpc_start("tcp", NULL, &attr);
 	struct plx_rpc_client *first = caller;
 	assert_int_equal(once(ECHO, 1, "mine", &outcome), PLX_RPC_OK);
+	assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
+	assert_false(outcome.may_have_run);
 	for (int i = 0; i < 2; i++) {
 		attr.identity = i ? 1234 : 0;
 		second = make_client_of(service, &attr);
@@ -119,28 +113,6 @@ KEY_TEST(a_repeat_waits_for_the_first_request)
 	assert_int_equal(service_stats().open, 0);
 }
 
-/* More than one scan checks. */
-KEY_TEST(many_repeats_may_wait_for_one_request)
-{
-	enum { MANY = 500 };
-	static struct outcome outcomes[MANY];
-
-	for (int i = 0; i < MANY; i++)
-		call_as((struct plx_rpc_call){.method = LATER,
-					      .key = 5,
-					      .deadline_ns = 10 * PLX_NS_PER_S},
-			NULL, 0, &outcomes[i]);
-	is_kept(1);
-	pump_ms(20);
-	assert_int_equal(kept_count, 1);
-	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
-	reply_to(0, "one");
-	for (int i = 0; i < MANY; i++)
-		expect_reply(&outcomes[i], "one");
-	assert_int_equal(service_stats().repeated, MANY - 1);
-	assert_int_equal(service_stats().open, 0);
-}
-
 /* The client and its waiting requests are gone; the first one is still owed its reply. */
 KEY_TEST(a_waiting_client_may_disconnect)
 {
@@ -162,16 +134,6 @@ KEY_TEST(a_waiting_client_may_disconnect)
 	reply_to(0, "");
 	wait_up(caller);
 	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
-}
-
-KEY_TEST_BARE(keys_expire)
-{
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_ns = 30 * PLX_NS_PER_MS}, NULL);
-	assert_int_equal(once(ECHO, 1, "old", &outcome), PLX_RPC_OK);
-	pump_ms(60);
-	assert_int_equal(once(ECHO, 1, "new", &outcome), PLX_RPC_OK);
-	assert_text(&outcome, "new");
-	assert_int_equal(handled_count, 2);
 }
 
 KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
@@ -205,46 +167,6 @@ KEY_TEST_BARE(remembered_replies_are_bounded)
 	assert_int_equal(once(ECHO, 2, text, &outcome), PLX_RPC_OVERLOADED);
 	assert_true(outcome.may_have_run);
 	assert_int_equal(handled_count, 2);
-}
-
-/* The key is not part of the request: what fits without a key fits with one. */
-KEY_TEST_BARE(the_longest_request_may_have_a_key)
-{
-	char text[101] = "";
-
-	memset(text, 'a', 100);
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.request_max = 100}, NULL);
-	assert_int_equal(once(ECHO, 1, text, &outcome), PLX_RPC_OK);
-	assert_int_equal(outcome.length, 100);
-	assert_int_equal(once(ECHO, 2, "and one more", &outcome), PLX_RPC_OK);
-}
-
-/* Requests waiting for another's reply take no room. */
-KEY_TEST(waiting_repeats_are_not_open_in_the_method)
-{
-	struct outcome first, again[3], other;
-
-	call_key(ONE, 1, "", &first);
-	is_kept(1);
-	for (int i = 0; i < 3; i++)
-		call_key(ONE, 1, "", &again[i]);
-	pump_ms(20);
-	reply_to(0, "");
-	wait_done(&first);
-	call_key(ONE, 2, "", &other); /* at once, before the others are answered */
-	is_kept(2);
-	reply_to(1, "");
-	expect_status(&other, PLX_RPC_OK);
-	for (int i = 0; i < 3; i++)
-		wait_done(&again[i]);
-}
-
-KEY_TEST(a_call_with_a_key_cannot_be_hedged)
-{
-	struct plx_rpc_call call = {.method = ECHO, .key = 1, .hedge = true};
-
-	assert_fails(plx_rpc_call_start(caller, &call, NULL, 0, NULL), -EINVAL,
-		     "a call with a key cannot be hedged");
 }
 
 /* Many keys, each requested twice at once and again later: tests the chains and slabs. */

@@ -25,19 +25,16 @@ static void forget_ends(void)
 	ended = wrong = 0;
 }
 
-static int start_numbers(const char *provider, const struct plx_rpc_client_attr *attr)
+static int start_numbers(void **state)
 {
 	struct plx_rpc_method method = {.id = ECHO, .name = "number", .handler = on_number};
 
 	forget_ends();
 	came_count = 0;
-	fixture_start(provider, false);
-	start_method(&method, NULL, attr);
+	fixture_start("tcp", false);
+	start_method(&method, NULL, NULL);
 	return 0;
 }
-
-PLX_FIXTURE(start_tcp, start_numbers("tcp", NULL))
-PLX_FIXTURE(start_shm, start_numbers("shm", NULL))
 
 static void count_end(const struct plx_rpc_result *result, void *arg)
 {
@@ -67,7 +64,7 @@ static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, ui
 }
 
 /* All kinds and lengths: some that the queue takes, and some that it does not. */
-PLX_TEST_WITH(requests_keep_their_order, start_tcp, rpc_down)
+PLX_TEST_WITH(requests_keep_their_order, start_numbers, rpc_down)
 {
 	const uint32_t lengths[] = {4, 5, 64, 64, 700, 64, 4000, 8, 4056, 4057, 4081, 12000};
 	uint64_t random = 1;
@@ -98,9 +95,7 @@ PLX_TEST_WITH(requests_keep_their_order, start_tcp, rpc_down)
 	assert_int_equal(caller->queue.bytes, 0);
 }
 
-PLX_TEST_AGAIN(requests_keep_their_order, start_shm, rpc_down)
-
-PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
+PLX_TEST_WITH(cancelled_requests_are_not_sent, start_numbers, rpc_down)
 {
 	plx_rpc_call_id *ids = calloc(MANY, sizeof(*ids));
 	unsigned waiting = 0, sent;
@@ -123,28 +118,6 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 	assert_int_equal(caller->request_bytes, 0);
 	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 	free(ids);
-}
-
-TEST_BARE(ended_requests_free_their_memory)
-{
-	struct plx_rpc_call call = {.method = ECHO};
-	char data[1000] = {0};
-
-	start_numbers("tcp", &(struct plx_rpc_client_attr){.waiting_max = 64000});
-	end_service();
-	for (int round = 0; round < 5; round++) {
-		forget_ends();
-		for (uint32_t i = 0; i < 64; i++)
-			call_number((struct plx_rpc_call){.deadline_ns = 50 * PLX_NS_PER_MS}, i,
-				    sizeof(data));
-		assert_int_equal(plx_rpc_call_start(caller, &call, data, sizeof(data), NULL),
-				 -EAGAIN);
-		assert_int_equal(client_stats().waiting, 64);
-		PUMP_UNTIL(ended >= 64);
-		assert_int_equal(statuses[PLX_RPC_PEER_DOWN], 64);
-		assert_int_equal(client_stats().waiting, 0);
-		assert_int_equal(caller->queue.bytes, 0);
-	}
 }
 
 /* One call with time left precedes all expired ones: memory stays bounded, and it is finally sent,
@@ -188,32 +161,6 @@ TEST(the_link_may_end_before_they_are_sent)
 	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], MANY - waiting);
 	assert_int_equal(statuses[PLX_RPC_OK], waiting);
 	assert_int_equal(wrong, 0);
-}
-
-TEST(the_client_may_end_before_they_are_sent)
-{
-	forget_ends();
-	for (uint32_t i = 0; i < 5000; i++)
-		call_number((struct plx_rpc_call){.deadline_ns = PLX_NEVER}, i, 64);
-	assert_true(client_stats().waiting > 0);
-	destroy_caller();
-	assert_int_equal(ended, 5000);
-	assert_int_equal(statuses[PLX_RPC_CANCELLED], 5000);
-}
-
-/* Queued for a service that turns out to take less. */
-TEST(a_queued_request_may_become_too_big)
-{
-	struct outcome outcomes[2];
-	char data[100] = {0};
-
-	end_service();
-	call_it(ECHO, data, sizeof(data), &outcomes[0]);
-	call_it(ECHO, data, 32, &outcomes[1]);
-	service = make_service(service_address, &(struct plx_rpc_service_attr){.request_max = 32});
-	expect_status(&outcomes[0], PLX_RPC_TOO_BIG);
-	expect_status(&outcomes[1], PLX_RPC_OK);
-	assert_int_equal(caller->request_bytes, 0);
 }
 
 PLX_TEST_MAIN()

@@ -6,9 +6,8 @@
 
 static const struct plx_rpc_client_attr quick = {.reconnect_min_ns = PLX_NS_PER_MS};
 
-PLX_FIXTURE(start_tcp, 0, rpc_start("tcp", NULL, &quick))
-PLX_FIXTURE(start_shm, 0, rpc_start("shm", NULL, &quick))
-#define RETRY_TEST(name) PLX_TEST_WITH(name, start_tcp, rpc_down)
+PLX_FIXTURE(start, 0, rpc_start("tcp", NULL, &quick))
+#define RETRY_TEST(name) PLX_TEST_WITH(name, start, rpc_down)
 
 static void call_retry(uint32_t method, uint64_t key, uint64_t deadline_ns, struct outcome *it)
 {
@@ -30,16 +29,6 @@ static void lose_link_of_call(uint64_t key, uint64_t deadline_ns)
 	call_retry(LATER, key, deadline_ns, &outcome);
 	is_kept(1);
 	cut_link();
-}
-
-RETRY_TEST(a_call_without_retry_ends)
-{
-	call_it(LATER, NULL, 0, &outcome);
-	is_kept(1);
-	cut_link();
-	expect_status(&outcome, PLX_RPC_PEER_DOWN);
-	assert_true(outcome.may_have_run);
-	assert_int_equal(client_stats().retried, 0);
 }
 
 RETRY_TEST(a_call_without_a_key_runs_again)
@@ -68,79 +57,35 @@ RETRY_TEST(a_lost_reply_is_sent_again)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-PLX_TEST_AGAIN(a_lost_reply_is_sent_again, start_shm, rpc_down)
-
-RETRY_TEST(a_handler_is_not_notified_if_the_client_may_return)
+/* If the client does not return: at its deadline, so that the handler does not work in vain; or
+ * when its key may be forgotten, if that is earlier: a motor must not run until the deadline. */
+TEST_BARE(a_handler_is_notified_of_a_lost_client)
 {
-	gone_refuses = true;
-	lose_link_of_call(7, 0);
-	pump_ms(50);
-	wait_up(caller);
-	pump_ms(20);
-	assert_int_equal(gone_count, 0);
-	reply_to(0, "done");
-	expect_reply(&outcome, "done");
-	assert_int_equal(handled_count, 1);
-	assert_int_equal(service_stats().open, 0);
-}
+	static const struct {
+		uint64_t deadline_ns, earliest_ns;
+	} rows[] = {{300 * PLX_NS_PER_MS, 300 * PLX_NS_PER_MS}, {PLX_NEVER, PLX_NS_PER_S}};
+	const struct plx_rpc_service_attr forgetful = {.key_ns = PLX_NS_PER_S};
+	uint64_t began_ns;
 
-/* If the client does not return: at its deadline, so that the handler does not work in vain. */
-RETRY_TEST(a_handler_is_notified_at_the_deadline_of_a_lost_client)
-{
-	gone_refuses = true;
-	call_as((struct plx_rpc_call){.method = LATER,
-				      .key = 7,
-				      .deadline_ns = 300 * PLX_NS_PER_MS},
-		NULL, 0, &outcome);
-	is_kept(1);
-	cut_link();
-	expect_status(&outcome, PLX_RPC_PEER_DOWN);
-	assert_int_equal(gone_count, 0);
-	PUMP_UNTIL(gone_count == 1);
-	assert_int_equal(service_stats().open, 0);
-	kept[0] = NULL;
-}
-
-static void start_forgetful(void)
-{
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_ns = PLX_NS_PER_S}, &quick);
-}
-
-/* Or when its key may be forgotten, if that is earlier: a motor must not run until the deadline. */
-TEST_BARE(a_handler_is_notified_of_a_lost_client_after_the_key_time)
-{
-	uint64_t lost_ns;
-
-	start_forgetful();
-	gone_refuses = true;
-	call_as((struct plx_rpc_call){.method = LATER, .key = 7, .deadline_ns = PLX_NEVER}, NULL, 0,
-		&outcome);
-	is_kept(1);
-	lost_ns = plx_now_ns();
-	cut_link();
-	expect_status(&outcome, PLX_RPC_PEER_DOWN);
-	PUMP_UNTIL(gone_count == 1);
-	assert_in_range(plx_now_ns() - lost_ns, PLX_NS_PER_S, 10 * PLX_NS_PER_S);
-	assert_int_equal(service_stats().open, 0);
-	kept[0] = NULL;
-}
-
-/* The time starts when the last link of the client is lost. */
-TEST_BARE(a_handler_is_not_notified_while_the_client_waits_on_another_link)
-{
-	uint64_t end_ns;
-
-	start_forgetful();
-	lose_link_of_call(7, PLX_NEVER);
-	end_ns = plx_now_ns() + 2 * PLX_NS_PER_S;
-	while (plx_now_ns() < end_ns)
-		plx_loop_turn();
-	assert_int_equal(service_stats().open, 2);
-	assert_int_equal(gone_count, 0);
-	destroy_caller();
-	pump_ms(100);
-	assert_int_equal(gone_count, 0);
-	PUMP_UNTIL(gone_count == 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (i > 0)
+			rpc_stop();
+		rpc_start("tcp", &forgetful, &quick);
+		gone_refuses = true;
+		began_ns = plx_now_ns();
+		call_as((struct plx_rpc_call){.method = LATER,
+					      .key = 7,
+					      .deadline_ns = rows[i].deadline_ns},
+			NULL, 0, &outcome);
+		is_kept(1);
+		cut_link();
+		expect_status(&outcome, PLX_RPC_PEER_DOWN);
+		assert_int_equal(gone_count, 0);
+		PUMP_UNTIL(gone_count == 1);
+		assert_in_range(plx_now_ns() - began_ns, rows[i].earliest_ns, 10 * PLX_NS_PER_S);
+		assert_int_equal(service_stats().open, 0);
+		kept[0] = NULL;
+	}
 }
 
 RETRY_TEST(a_retry_waits_for_a_running_handler)
@@ -155,6 +100,7 @@ RETRY_TEST(a_retry_waits_for_a_running_handler)
 	}
 	assert_int_equal(outcome.count, 0);
 	assert_int_equal(service_stats().open, 2); /* it, and the one that waits for it */
+	assert_int_equal(gone_count, 0);
 	reply_to(0, "late");
 	expect_reply(&outcome, "late");
 	assert_int_equal(handled_count, 1);
@@ -172,17 +118,6 @@ RETRY_TEST(a_call_with_a_key_is_not_retried_on_a_new_service)
 	assert_true(outcome.may_have_run);
 	assert_int_equal(handled_count, 1);
 	call_retry(ECHO, 7, 0, &outcome);
-	expect_status(&outcome, PLX_RPC_OK);
-}
-
-RETRY_TEST(a_call_without_a_key_may_move_to_another_service)
-{
-	call_retry(LATER, 0, 5 * PLX_NS_PER_S, &outcome);
-	is_kept(1);
-	end_service();
-	service = make_service(service_address, NULL);
-	is_kept(2);
-	reply_to(1, "yes");
 	expect_status(&outcome, PLX_RPC_OK);
 }
 
@@ -284,34 +219,5 @@ RETRY_TEST(a_refused_call_ends_when_it_cannot_be_repeated_in_time)
 	reply_to(0, "first");
 	expect_reply(&first, "first");
 }
-
-RETRY_TEST(a_refused_call_can_be_cancelled_while_it_waits)
-{
-	struct plx_rpc_call call = {.method = ONE, .retry = true};
-	struct outcome first;
-	plx_rpc_call_id id;
-
-	call_it(ONE, NULL, 0, &first);
-	id = call_as(call, "again", 5, &outcome);
-	while (client_stats().waiting == 0)
-		pump_ms(1);
-	assert_works(plx_rpc_cancel(caller, id));
-	expect_status(&outcome, PLX_RPC_CANCELLED);
-	assert_false(outcome.may_have_run);
-	reply_to(0, "first");
-	expect_reply(&first, "first");
-}
-
-/* No attempt extends the range beyond that. */
-TEST(retry_delays_on_this_host_are_short)
-{
-	destroy_service(&service);
-	pump_ms(400);
-	PUMP_UNTIL(caller->channels[0].session.state == PLX_CONNECTOR_WAITING);
-	assert_int_equal(caller->channels[0].session.state, PLX_CONNECTOR_WAITING);
-	assert_in_range(caller->channels[0].session.backoff.attempts, 1, 3);
-}
-
-PLX_TEST_AGAIN(retry_delays_on_this_host_are_short, rpc_up_shm, rpc_down)
 
 PLX_TEST_MAIN()

@@ -296,7 +296,6 @@ static inline void rpc_stop(void)
 }
 
 PLX_FIXTURE(rpc_up, 0, rpc_start("tcp", NULL, NULL))
-PLX_FIXTURE(rpc_up_shm, 0, rpc_start("shm", NULL, NULL))
 PLX_FIXTURE(rpc_down, 0, rpc_stop())
 
 static inline void note_outcome(const struct plx_rpc_result *result, void *arg)

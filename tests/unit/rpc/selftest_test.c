@@ -8,32 +8,28 @@
 #include <jansson.h>
 #include <unistd.h>
 
-TEST(the_self_test_echoes_and_discards)
+TEST(the_self_test_discards_and_generates_bytes)
 {
-	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);
-	assert_memory_equal(outcome.data, "hello", 5);
+	static const struct {
+		uint8_t wanted[4]; /* little-endian */
+		enum plx_rpc_status status;
+		uint32_t length;
+	} rows[] = {
+		{{0, 0, 1, 0}, PLX_RPC_OK, 65536},
+		{{0, 0, 0, 0}, PLX_RPC_OK, 0},
+		{{1, 0, 1, 0}, PLX_RPC_TOO_BIG, 0},
+		{{255, 255, 255, 255}, PLX_RPC_TOO_BIG, 0},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		call_expecting(rows[i].status, PLX_RPC_GENERATE, rows[i].wanted, 4, &outcome);
+		assert_int_equal(outcome.length, rows[i].length);
+		for (unsigned j = 0; j < sizeof(outcome.data) && j < outcome.length; j++)
+			assert_int_equal((uint8_t)outcome.data[j], j);
+	}
+	call_expecting(PLX_RPC_ERROR, PLX_RPC_GENERATE, "abc", 3, &outcome);
 	call_expecting(PLX_RPC_OK, PLX_RPC_DISCARD, "hello", 5, &outcome);
 	assert_int_equal(outcome.length, 0);
-}
-
-static void generate_it(uint32_t wanted, enum plx_rpc_status expected)
-{
-	uint8_t bytes[4] = {(uint8_t)wanted, (uint8_t)(wanted >> 8), (uint8_t)(wanted >> 16),
-			    (uint8_t)(wanted >> 24)};
-
-	call_expecting(expected, PLX_RPC_GENERATE, bytes, 4, &outcome);
-}
-
-TEST(the_self_test_generates_bytes)
-{
-	generate_it(65536, PLX_RPC_OK);
-	assert_int_equal(outcome.length, 65536);
-	for (unsigned i = 0; i < sizeof(outcome.data); i++)
-		assert_int_equal((uint8_t)outcome.data[i], i);
-	generate_it(0, PLX_RPC_OK);
-	generate_it(65537, PLX_RPC_TOO_BIG);
-	generate_it(UINT32_MAX, PLX_RPC_TOO_BIG);
-	call_expecting(PLX_RPC_ERROR, PLX_RPC_GENERATE, "abc", 3, &outcome);
 }
 
 static char description[16384];
@@ -56,51 +52,34 @@ static void describe_it(void)
 	wait_done(&outcome);
 }
 
-TEST(the_self_test_describes_its_methods)
+static const char *text_of(const json_t *of, const char *name)
 {
+	return json_string_value(json_object_get(of, name));
+}
+
+/* Even if the program's name is not UTF-8. */
+TEST(the_description_names_the_service_its_methods_and_the_client)
+{
+	char *before = program_invocation_short_name;
+
 	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
+	program_invocation_short_name = "\xfe\x1b[31m";
 	describe_it();
+	program_invocation_short_name = before;
 	json_t *all = json_loads(description, 0, NULL);
 	assert_non_null(all);
-	json_t *echo = json_array_get(json_object_get(all, "methods"), 0);
-	assert_string_equal(json_string_value(json_object_get(echo, "name")), "echo");
-	assert_int_equal(json_integer_value(json_object_get(echo, "requests")), 1);
-	assert_string_equal(json_string_value(json_object_get(all, "version")), plx_version());
-	json_decref(all);
-}
-
-static void expect_own(const json_t *of)
-{
-	const char *program = json_string_value(json_object_get(of, "program"));
-
-	assert_non_null(program);
-	assert_in_range(strlen(program), 1, 15);
-	assert_memory_equal(program, program_invocation_short_name, strlen(program));
-	assert_int_equal(json_integer_value(json_object_get(of, "pid")), getpid());
-}
-
-static void expect_client(const char *driver, const char *choice)
-{
-	json_t *all = (describe_it(), json_loads(description, 0, NULL));
+	const json_t *echo = json_array_get(json_object_get(all, "methods"), 0);
 	const json_t *it = json_object_get(all, "client");
-
-	assert_int_equal(json_integer_value(json_object_get(all, "pid")), getpid());
-	expect_own(it);
-	assert_memory_equal(json_string_value(json_object_get(it, "provider")), driver,
-			    strlen(driver));
-	assert_string_equal(json_string_value(json_object_get(it, "choice")), choice);
-	assert_non_null(strchr(json_string_value(json_object_get(it, "address")), ':'));
+	assert_string_equal(text_of(all, "program"), "\\xfe\\x1b[31m");
+	assert_string_equal(text_of(all, "version"), plx_version());
+	assert_string_equal(text_of(echo, "name"), "echo");
+	assert_int_equal(json_integer_value(json_object_get(echo, "requests")), 1);
+	assert_memory_equal(text_of(it, "program"), before, strlen(text_of(it, "program")));
+	assert_int_equal(json_integer_value(json_object_get(it, "pid")), getpid());
+	assert_string_equal(text_of(it, "choice"),
+			    "the peer is on this host, but shm is not offered here");
+	assert_non_null(strchr(text_of(it, "address"), ':'));
 	json_decref(all);
-}
-
-TEST(the_description_names_the_client_over_tcp)
-{
-	expect_client("tcp", "the peer is on this host, but shm is not offered here");
-}
-
-PLX_TEST_WITH(the_description_names_the_client_over_shm, rpc_up_shm, rpc_down)
-{
-	expect_client("shm", "the peer chose it");
 }
 
 /* Both sides are in this process. */
@@ -124,21 +103,6 @@ TEST(requests_and_clients_lead_to_their_links)
 	assert_null(plx_rpc_request_link(kept[0]));
 	caller = make_client((const char *const[]){"127.0.0.1:9", NULL}, NULL);
 	assert_null(plx_rpc_client_link(caller));
-}
-
-/* Even if the program's name is not UTF-8. */
-TEST(the_description_is_json_whatever_the_program_name)
-{
-	char *before = program_invocation_short_name;
-
-	program_invocation_short_name = "\xfe\x1b[31m";
-	describe_it();
-	program_invocation_short_name = before;
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	json_t *all = json_loads(description, 0, NULL);
-	assert_non_null(all);
-	assert_string_equal(json_string_value(json_object_get(all, "program")), "\\xfe\\x1b[31m");
-	json_decref(all);
 }
 
 /* The service's operator cannot make them faster. */

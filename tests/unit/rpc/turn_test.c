@@ -6,11 +6,17 @@
 
 #define COUNT 60
 
-static unsigned turns, last_turn, crowded;
+static unsigned turns, last_turn, crowded; /* a turn with two completions is crowded */
+static unsigned handled_in_turn, handled_before;
 
 static int count_turn(void *arg, uint64_t now_ns)
 {
+	unsigned now = handled_count - handled_before;
+
 	turns++;
+	handled_before = handled_count;
+	if (now > handled_in_turn)
+		handled_in_turn = now;
 	return 0;
 }
 
@@ -18,17 +24,15 @@ static struct plx_poller *turn_counter;
 static _Atomic unsigned done_count;
 static unsigned out_of_order;
 static unsigned statuses[PLX_RPC_STATUS_COUNT];
-static bool destroys; /* the client, in the 5th completion */
 
 static int up(void **state)
 {
 	kept_count = gone_count = handled_count = 0;
 	done_count = out_of_order = 0;
-	destroys = false;
 	memset(statuses, 0, sizeof(statuses));
 	fixture_start_as(&(struct plx_fabric_conf){.provider = fixture_provider, .turn_max = 1},
 			 false);
-	turns = crowded = 0;
+	turns = crowded = handled_in_turn = handled_before = 0;
 	last_turn = UINT32_MAX;
 	assert_works(plx_poller_add("turns", count_turn, NULL, &turn_counter));
 	service = make_service(here("0"), NULL);
@@ -47,8 +51,6 @@ static void note_done(const struct plx_rpc_result *result, void *arg)
 	out_of_order += (uintptr_t)arg != done_count;
 	done_count++;
 	statuses[result->status]++;
-	if (destroys && done_count == 5)
-		destroy_caller();
 }
 
 /* A completion of the loop, not of a call that cancels it. */
@@ -69,31 +71,14 @@ static void call_all(uint32_t method, plx_rpc_done_fn done)
 	}
 }
 
-static unsigned handled_in_turn, handled_before;
-
-static int check_handled(void *arg, uint64_t now_ns)
-{
-	unsigned now = handled_count - handled_before;
-
-	handled_before = handled_count;
-	if (now > handled_in_turn)
-		handled_in_turn = now;
-	return 0;
-}
-
 TEST(a_batch_of_requests_is_served_one_a_turn)
 {
-	struct plx_poller *checker;
-
-	handled_in_turn = handled_before = 0;
-	assert_works(plx_poller_add("checker", check_handled, NULL, &checker));
 	call_all(ECHO, note_done_in_turn);
 	PUMP_UNTIL(done_count == COUNT);
 	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
 	assert_int_equal(out_of_order, 0);
 	assert_int_equal(crowded, 0);
 	assert_int_equal(handled_in_turn, 1);
-	plx_poller_remove(checker);
 }
 
 /* They arrive in two batches, the second one while the first is held. */
@@ -106,18 +91,7 @@ static void reply_to_all(void)
 	}
 }
 
-TEST(a_batch_of_replies_is_delivered_one_a_turn)
-{
-	call_all(LATER, note_done_in_turn);
-	is_kept(COUNT);
-	reply_to_all();
-	PUMP_UNTIL(done_count == COUNT);
-	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
-	assert_int_equal(out_of_order, 0);
-	assert_int_equal(crowded, 0);
-}
-
-TEST(replies_are_delivered_before_the_end_of_their_link)
+TEST(a_batch_of_replies_is_delivered_one_a_turn_before_the_end_of_its_link)
 {
 	call_all(LATER, note_done_in_turn);
 	is_kept(COUNT);
@@ -127,6 +101,8 @@ TEST(replies_are_delivered_before_the_end_of_their_link)
 	assert_in_range(done_count, 1, COUNT - 1);
 	PUMP_UNTIL(done_count == COUNT);
 	assert_int_equal(statuses[PLX_RPC_OK], COUNT);
+	assert_int_equal(out_of_order, 0);
+	assert_int_equal(crowded, 0);
 	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
 }
 
@@ -139,54 +115,6 @@ TEST(a_client_may_be_destroyed_while_replies_wait)
 	assert_int_equal(done_count, COUNT);
 	assert_true(statuses[PLX_RPC_CANCELLED] > 0);
 	PUMP_UNTIL(plx_fabric_open_count() == 1);
-	assert_int_equal(fabric_home()->rest_count, 0);
-}
-
-/* The other calls are cancelled. */
-TEST(a_callback_may_destroy_its_client_inside_a_batch)
-{
-	call_all(LATER, note_done);
-	is_kept(COUNT);
-	destroys = true;
-	reply_to_all();
-	PUMP_UNTIL(done_count == COUNT);
-	assert_int_equal(statuses[PLX_RPC_OK], 5);
-	assert_int_equal(statuses[PLX_RPC_CANCELLED], COUNT - 5);
-}
-
-static void destroy_at_5(struct plx_rpc_request *request, const void *data, uint32_t length,
-			 void *arg)
-{
-	plx_rpc_reply(request, data, length);
-	if (++handled_count == 5)
-		destroy_service(&service);
-}
-
-static const struct plx_rpc_method destroying = {
-	.id = 99, .name = "destroying", .handler = destroy_at_5};
-
-TEST(a_handler_may_destroy_its_service_inside_a_batch)
-{
-	destroy_caller();
-	destroy_service(&service);
-	start_method(&destroying, NULL, NULL);
-	call_all(destroying.id, note_done);
-	PUMP_UNTIL(done_count == COUNT);
-	assert_int_equal(handled_count, 5);
-	assert_int_equal(statuses[PLX_RPC_OK], 4); /* the last reply has not left */
-	assert_int_equal(statuses[PLX_RPC_PEER_DOWN], COUNT - 4);
-}
-
-/* The rest of its batch does not run. */
-TEST(a_client_may_end_while_its_requests_wait)
-{
-	call_all(SLOW, note_done);
-	while (!handled_count)
-		plx_loop_turn();
-	destroy_caller();
-	assert_int_equal(done_count, COUNT);
-	PUMP_UNTIL(plx_fabric_open_count() == 1);
-	assert_in_range(handled_count, 1, COUNT - 1);
 	assert_int_equal(fabric_home()->rest_count, 0);
 }
 

@@ -44,16 +44,6 @@ static void on_counted_echo(struct plx_rpc_request *request, const void *data, u
 	plx_rpc_reply(request, data, length);
 }
 
-PLX_TEST(a_client_may_call_a_service_on_another_lcore)
-{
-	on_lcore_1 = 0;
-	start_two_lcores(on_counted_echo);
-	for (int i = 0; i < 100; i++)
-		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
-	assert_int_equal(on_lcore_1, 100);
-	stop_two_lcores();
-}
-
 /* The request goes to lcore 0, which replies. */
 static void reply_here(void *arg)
 {
@@ -82,7 +72,14 @@ PLX_TEST(another_lcore_may_send_a_reply)
 	stop_two_lcores();
 }
 
-static _Atomic unsigned threads_done;
+/* Turn the loop until the thread has ended. Return: its result. */
+static void *result_of(pthread_t thread)
+{
+	void *result;
+
+	PUMP_UNTIL(pthread_tryjoin_np(thread, &result) == 0);
+	return result;
+}
 
 static void *call_many(void *arg)
 {
@@ -99,7 +96,6 @@ static void *call_many(void *arg)
 		    answer.status != PLX_RPC_OK || answer.length != sizeof(got) || got != sent)
 			wrong++;
 	}
-	threads_done++;
 	return (void *)wrong;
 }
 
@@ -107,17 +103,12 @@ PLX_TEST(threads_may_wait)
 {
 	pthread_t threads[3];
 
-	threads_done = 0;
+	on_lcore_1 = 0;
 	start_two_lcores(on_counted_echo);
-	for (uintptr_t i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, call_many, (void *)i), 0);
-	PUMP_UNTIL(threads_done >= 3);
-	for (int i = 0; i < 3; i++) {
-		void *wrong;
-
-		pthread_join(threads[i], &wrong);
-		assert_ptr_equal(wrong, NULL);
-	}
+	threads_start(threads, PLX_ARRAY_LEN(threads), call_many, NULL, 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(threads); i++)
+		assert_null(result_of(threads[i]));
+	assert_int_equal(on_lcore_1, PLX_ARRAY_LEN(threads) * CALLS);
 	stop_two_lcores();
 }
 
@@ -139,7 +130,6 @@ static void *call_what_fails(void *arg)
 	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 5, NULL, 0, &answer) != -EINVAL;
 	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 5, &answer) != -EINVAL;
 	wrong += plx_rpc_call_wait(caller, &unknown, NULL, 0, NULL, 0, NULL) != -EINVAL;
-	threads_done++;
 	return (void *)wrong;
 }
 
@@ -148,15 +138,11 @@ PLX_TEST(waiting_threads_get_errors)
 	struct plx_rpc_call call = {.method = ECHO};
 	struct plx_rpc_result answer;
 	pthread_t thread;
-	void *wrong;
 
-	threads_done = 0;
 	start_two_lcores(on_counted_echo);
 	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &answer), -EDEADLK);
 	assert_int_equal(pthread_create(&thread, NULL, call_what_fails, NULL), 0);
-	PUMP_UNTIL(threads_done >= 1);
-	pthread_join(thread, &wrong);
-	assert_ptr_equal(wrong, NULL);
+	assert_null(result_of(thread));
 	stop_two_lcores();
 }
 
@@ -179,35 +165,7 @@ PLX_TEST(a_service_destroyed_while_an_lcore_drains_it)
 	fixture_stop();
 }
 
-/* The service ends while its lcore has requests, and another lcore replies later. */
 static struct plx_rpc_result late_answer;
-static _Atomic unsigned late_done;
-
-static void *call_for_a_moment(void *arg)
-{
-	const struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 50 * PLX_NS_PER_MS};
-
-	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &late_answer), 0);
-	late_done++;
-	return NULL;
-}
-
-/* The deadline counts from the call, even if the client's lcore is late. */
-PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
-{
-	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
-	pthread_t thread;
-
-	rpc_start("tcp", NULL, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, call_for_a_moment, NULL), 0);
-	nanosleep(&while_away, NULL);
-	PUMP_UNTIL(late_done >= 1);
-	pthread_join(thread, NULL);
-	assert_int_equal(late_answer.status, PLX_RPC_DEADLINE);
-	assert_false(late_answer.may_have_run);
-	assert_int_equal(handled_count, 0);
-	rpc_stop();
-}
 
 static void *call_within_time(uint32_t method, uint64_t deadline_ns)
 {
@@ -233,6 +191,21 @@ static void expect_deadline(bool may_have_run)
 	assert_int_equal(late_answer.may_have_run, may_have_run);
 	assert_int_equal(late_answer.length, 0);
 	assert_null(late_answer.data);
+}
+
+/* The deadline counts from the call, even if the client's lcore is late. */
+PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
+{
+	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
+	pthread_t thread;
+
+	rpc_start("tcp", NULL, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, call_briefly, NULL), 0);
+	nanosleep(&while_away, NULL);
+	assert_null(result_of(thread));
+	expect_deadline(false);
+	assert_int_equal(handled_count, 0);
+	rpc_stop();
 }
 
 PLX_TEST(a_thread_does_not_wait_for_an_lcore_without_a_loop)
@@ -300,14 +273,7 @@ PLX_TEST(a_reply_after_its_service_ended_is_dropped)
 
 /* Ends, while the other lcore runs handlers. unit_ends tests more, on one lcore. */
 
-static unsigned replies, acts;
-static void (*act)(void);
-
-static void act_in_task(struct plx_task *task, void *arg)
-{
-	acts++;
-	act();
-}
+static unsigned replies;
 
 static void call_again(const struct plx_rpc_result *result, void *arg)
 {
@@ -315,53 +281,34 @@ static void call_again(const struct plx_rpc_result *result, void *arg)
 
 	if (result->status != PLX_RPC_OK)
 		return;
-	if (++replies == 500)
-		act_in_task(NULL, NULL);
+	if (++replies == 500) {
+		assert_fails(plx_rpc_service_finish(service, PLX_NS_PER_S), -EBUSY,
+			     "plx_rpc_service_finish: a callback of lcore 0 makes this call");
+		plx_rpc_service_drain(service);
+		destroy_service(&service);
+	}
 	assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
-}
-
-static void end_service_now(void)
-{
-	destroy_service(&service);
-}
-
-static void drain_and_end_service(void)
-{
-	plx_rpc_service_drain(service);
-	end_service_now();
-}
-
-static void finish_fails(void)
-{
-	assert_fails(plx_rpc_service_finish(service, PLX_NS_PER_S), -EBUSY,
-		     "plx_rpc_service_finish: a callback of lcore 0 makes this call");
 }
 
 PLX_TEST(a_service_may_end_in_a_callback_while_another_lcore_runs_its_handlers)
 {
-	static void (*const endings[])(void) = {end_service_now, drain_and_end_service,
-						finish_fails};
 	struct plx_rpc_call call = {.method = ECHO, .done = call_again};
 
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(endings); i++) {
-		replies = acts = 0;
-		act = endings[i];
-		start_two_lcores(on_counted_echo);
-		for (int j = 0; j < 16; j++)
-			assert_int_equal(plx_rpc_call_start(caller, &call, "x", 1, NULL), 0);
-		PUMP_UNTIL(acts == 1);
-		pump_ms(5);
-		destroy_caller();
-		destroy_service(&service);
-		PUMP_UNTIL(!plx_fabric_open_count());
-		worker_stop();
-		fixture_stop();
-	}
+	replies = 0;
+	start_two_lcores(on_counted_echo);
+	for (int i = 0; i < 16; i++)
+		assert_works(plx_rpc_call_start(caller, &call, "x", 1, NULL));
+	PUMP_UNTIL(!service);
+	pump_ms(5);
+	destroy_caller();
+	PUMP_UNTIL(!plx_fabric_open_count());
+	worker_stop();
+	fixture_stop();
 }
 
-static void end_service_and_reply(void)
+static void end_service_and_reply(struct plx_task *task, void *arg)
 {
-	end_service_now();
+	destroy_service(&service);
 	assert_true(plx_rpc_request_is_gone(kept[0]));
 	reply_to(0, "");
 }
@@ -373,12 +320,10 @@ PLX_TEST(a_service_may_be_destroyed_inside_its_plx_rpc_service_finish)
 	rpc_start("tcp", NULL, NULL);
 	call_it(LATER, NULL, 0, &outcome);
 	is_kept(1);
-	acts = 0;
-	act = end_service_and_reply;
-	plx_task_init(&task, act_in_task, NULL);
+	plx_task_init(&task, end_service_and_reply, NULL);
 	plx_task_schedule(&task);
 	assert_int_equal(plx_rpc_service_finish(service, 5 * PLX_NS_PER_S), 0);
-	assert_int_equal(acts, 1);
+	assert_null(service);
 	rpc_stop();
 }
 

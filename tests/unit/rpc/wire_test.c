@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Greetings and records: valid ones survive writing and reading; invalid ones are refused. */
+/* Greetings and headers: what is written and refused. fuzz_rpc reads and writes any bytes. */
 #include "../plx_test.h"
 
 #include "rpc_wire.h"
@@ -59,63 +59,6 @@ PLX_TEST(a_header_is_little_endian)
 
 	assert_ptr_equal(rpc_header_write(at, &header), (uint8_t *)at + RPC_RECORD_BYTES);
 	assert_memory_equal(at, expected, sizeof(expected));
-}
-
-static size_t write_records(uint8_t *batch)
-{
-	size_t offset = 0;
-
-	for (uint32_t length = 0; length < 20; length++) {
-		struct rpc_header header = {.kind = RPC_REPLY, .length = length, .call = length};
-
-		memset(rpc_header_write(batch + offset, &header), (int)length, length);
-		offset += rpc_record_bytes(length);
-	}
-	return offset;
-}
-
-PLX_TEST(records_follow_each_other)
-{
-	static uint64_t batch[256];
-	uint8_t *bytes = (uint8_t *)batch;
-	size_t length = write_records(bytes), offset = 0;
-	struct rpc_record record;
-	const char *wrong;
-	uint32_t count = 0;
-
-	for (; rpc_record_next(bytes, length, &offset, &record, &wrong); count++) {
-		assert_int_equal(record.header.call, count);
-		assert_int_equal(record.header.length, count);
-		assert_int_equal((uintptr_t)record.payload % 8, 0);
-		for (uint32_t i = 0; i < count; i++)
-			assert_int_equal(record.payload[i], count);
-	}
-	assert_int_equal(count, 20);
-	assert_null(wrong);
-	assert_int_equal(offset, length);
-}
-
-/* Truncated anywhere, it ends with its last whole record or is refused, and nothing past it is read
- * (checked by sanitizers). */
-PLX_TEST(a_truncated_batch_is_refused)
-{
-	static uint64_t whole[256];
-	size_t length = write_records((uint8_t *)whole);
-
-	for (size_t cut = 0; cut <= length; cut++) {
-		uint8_t *bytes = test_malloc(cut + 1);
-		struct rpc_record record;
-		const char *wrong;
-		size_t offset = 0, end = 0;
-
-		memcpy(bytes, whole, cut);
-		while (rpc_record_next(bytes, cut, &offset, &record, &wrong)) {
-			end = (size_t)(record.payload - bytes) + record.header.length;
-			assert_true(end <= cut);
-		}
-		assert_true(wrong || offset == cut);
-		test_free(bytes);
-	}
 }
 
 PLX_TEST(a_wrong_length_is_refused)
