@@ -55,36 +55,25 @@ TEST(settings_are_the_options_with_underscores)
 	assert_string_equal(conf.log_levels[0], "info");
 	assert_string_equal(conf.log_levels[1], "eal:debug");
 	plx_eal_conf_fini(&conf);
-	assert_works(read_text("coremask = \"0xf\"\nlog_level = \"debug\"\n"));
+	/* A byte order mark is skipped. */
+	assert_works(read_text("\xef\xbb\xbf"
+			       "coremask = \"0xf\"\nlog_level = \"debug\"\n"));
 	assert_string_equal(conf.coremask, "0xf");
 	assert_int_equal(conf.log_level_count, 1);
 	assert_string_equal(conf.log_levels[0], "debug");
 }
 
-TEST(an_empty_file_changes_nothing)
-{
-	assert_int_equal(read_text(""), 0);
-	assert_null(conf.lcores);
-	assert_int_equal(conf.log_level_count, 0);
-}
-
-TEST(reading_a_second_file_does_nothing)
-{
-	assert_int_equal(read_text("log_level = \"debug\";"), 0);
-	assert_int_equal(read_text("huge = 1;"), 0);
-	assert_int_equal(conf.log_level_count, 1);
-}
-
-TEST(the_command_line_overrides_the_file)
+TEST(the_command_line_overrides_the_file_which_overrides_the_program)
 {
 	const char *argv[] = {"program", "-l",          "1",        "--numa",
 			      "strict",  "--log-level", "eal:info", NULL};
 
 	parse(7, argv);
-	assert_int_equal(read_text("lcores = \"0\"; numa = \"any\"; huge = \"none\";\n"
-				   "log_level = (\"debug\", \"error\");"),
-			 0);
+	conf.huge = PLX_HUGE_1G; /* the program's, which the file overrides */
+	assert_works(read_text("coremask = \"f\"; numa = \"any\"; huge = \"none\";\n"
+			       "log_level = (\"debug\", \"error\");"));
 	assert_string_equal(conf.lcores, "1");
+	assert_null(conf.coremask);
 	assert_int_equal(conf.numa, PLX_NUMA_STRICT);
 	assert_int_equal(conf.huge, PLX_HUGE_NONE);
 	/* Levels apply in order: the command line's come last. */
@@ -93,26 +82,6 @@ TEST(the_command_line_overrides_the_file)
 	assert_string_equal(conf.log_levels[1], "error");
 	assert_string_equal(conf.log_levels[2], "eal:info");
 	assert_string_equal(conf.level_origins[2], "--log-level");
-}
-
-TEST(a_list_on_the_command_line_overrides_a_mask_in_the_file)
-{
-	const char *argv[] = {"program", "-l", "1", NULL};
-
-	parse(3, argv);
-	assert_int_equal(read_text("coremask = \"f\";"), 0);
-	assert_string_equal(conf.lcores, "1");
-	assert_null(conf.coremask);
-}
-
-TEST(the_file_overrides_the_program)
-{
-	conf.huge = PLX_HUGE_NONE;
-	conf.coremask = "1";
-	assert_int_equal(read_text("huge = \"1G\"; lcores = \"0\";"), 0);
-	assert_int_equal(conf.huge, PLX_HUGE_1G);
-	assert_string_equal(conf.lcores, "0");
-	assert_null(conf.coremask);
 }
 
 TEST(bad_content_is_reported_with_its_line)
@@ -249,14 +218,6 @@ TEST(binary_and_huge_files_are_refused)
 	assert_int_equal(plx_eal_conf_file(&conf), 0);
 }
 
-TEST(deep_nesting_is_refused)
-{
-	static char text[40004] = "x = ";
-
-	memset(text + 4, '(', sizeof(text) - 5);
-	assert_fails(read_text(text), -EINVAL, ":1: ");
-}
-
 TEST(an_unterminated_item_is_reported_with_its_line)
 {
 	assert_int_equal(read_text("huge = \"1G\"; # a /* here is none\n/* one */\n\n/* two\n"
@@ -270,12 +231,6 @@ TEST(an_unterminated_item_is_reported_with_its_line)
 			 0);
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
 	assert_string_equal(conf.idle, "/* \" */");
-}
-
-TEST(a_byte_order_mark_is_skipped)
-{
-	assert_int_equal(read_text("\xef\xbb\xbfhuge = \"1G\";\n"), 0);
-	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
 TEST(values_with_terminal_control_characters_are_refused)

@@ -181,51 +181,38 @@ static void put_device(const char *name, const char *node, const char *state)
 	put(folder, "state", state);
 }
 
-/* The CPU of the default lcore on a host with two nodes. */
-static unsigned default_cpu(void)
-{
-	unsigned cpu;
-
-	assert_int_equal(place(nodes, NULL, true), 0);
-	cpu = plx_cpuset_next(&map.places[0].cpus, 0);
-	plx_lcore_map_fini(&map);
-	eal_claims_drop(&claims);
-	return cpu;
-}
-
-TEST(the_near_node_is_that_of_the_first_active_device_with_a_node)
-{
-	assert_true(default_cpu() < 256);
-	put_device("mlx5_0", "1", "1: DOWN\n");
-	put_device("mlx5_1", "-1", "4: ACTIVE\n");
-	assert_true(default_cpu() < 256);
-	put_device("mlx5_10", "0", "4: ACTIVE\n");
-	put_device("mlx5_2", "1", "4: ACTIVE\n");
-	assert_int_equal(default_cpu(), 256);
-}
-
 TEST(the_default_cpu_is_near_an_rdma_device)
 {
-	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	assert_int_equal(plx_log_configure("log-level", "eal:info"), 0);
-	assert_int_equal(place(nodes, NULL, true), 0);
-	assert_int_equal(plx_log_configure("log-level", "eal:notice"), 0);
-	assert_int_equal(map.count, 1);
-	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 256);
-	assert_true(is_claimed(256));
-	assert_int_equal(log_count("RDMA device mlx5_0 is on NUMA node 1: lcore 0 goes to a CPU "
-				   "there if one is free (allowed there: 256-511)"),
-			 1);
-}
+	static const struct {
+		const char *device, *node, *state;
+		unsigned cpu;
+	} rows[] = {
+		{"mlx5_3", "7", "4: ACTIVE\n", 0}, /* a node without CPUs */
+		{"mlx5_0", "1", "1: DOWN\n", 0},
+		{"mlx5_1", "-1", "4: ACTIVE\n", 0},
+		{"mlx5_2", "1", "4: ACTIVE\n", 256},
+		{"mlx5_10", "0", "4: ACTIVE\n", 257}, /* not before mlx5_2; 256 is claimed */
+	};
 
-TEST(the_default_skips_a_claimed_cpu_near_a_device)
-{
-	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	for (unsigned cpu = 256; cpu < 259; cpu++)
-		assert_int_equal(plx_cpu_claim(cpu, &held[held_count++], NULL), 0);
-	assert_int_equal(place(nodes, NULL, true), 0);
-	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 259);
-	assert_string_equal(log_text, "");
+	assert_works(plx_log_configure("log-level", "eal:info"));
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		unsigned cpu;
+
+		put_device(rows[i].device, rows[i].node, rows[i].state);
+		assert_works(place(nodes, NULL, true));
+		cpu = plx_cpuset_next(&map.places[0].cpus, 0);
+		assert_int_equal(cpu >= 256 ? cpu : 0, rows[i].cpu);
+		plx_lcore_map_fini(&map);
+		if (rows[i].cpu) {
+			held[held_count++] = claims.fds[0];
+			claims.count = 0;
+		}
+		eal_claims_drop(&claims);
+	}
+	assert_works(plx_log_configure("log-level", "eal:notice"));
+	assert_int_equal(log_count("RDMA device mlx5_2 is on NUMA node 1: lcore 0 goes to a CPU "
+				   "there if one is free (allowed there: 256-511)"),
+			 2);
 }
 
 TEST(the_default_is_elsewhere_if_no_cpu_near_a_device_is_free)
@@ -242,26 +229,6 @@ TEST(the_default_is_elsewhere_if_no_cpu_near_a_device_is_free)
 	plx_topo_close(topo);
 }
 
-TEST(a_node_without_cpus_or_a_host_with_one_node_changes_nothing)
-{
-	put_device("mlx5_0", "7", "4: ACTIVE\n");
-	assert_int_equal(place(nodes, NULL, true), 0);
-	assert_true(plx_cpuset_next(&map.places[0].cpus, 0) < 256);
-	plx_lcore_map_fini(&map);
-	eal_claims_drop(&claims);
-	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	assert_int_equal(place(large, NULL, true), 0);
-	assert_true(plx_cpuset_next(&map.places[0].cpus, 0) < 256);
-}
-
-TEST(a_device_does_not_change_a_given_list)
-{
-	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	assert_int_equal(place(nodes, "0@200", true), 0);
-	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 200);
-	assert_string_equal(log_text, "");
-}
-
 TEST(the_cpus_of_a_list_are_claimed_and_released)
 {
 	assert_int_equal(place(large, "0@401,1@(402-404)", true), 0);
@@ -272,6 +239,10 @@ TEST(the_cpus_of_a_list_are_claimed_and_released)
 	eal_claims_drop(&claims);
 	assert_false(is_claimed(401));
 	assert_string_equal(log_text, "");
+	plx_lcore_map_fini(&map);
+	assert_int_equal(place(large, "0@420", false), 0); /* a dry run */
+	assert_int_equal(claims.count, 0);
+	assert_false(is_claimed(420));
 }
 
 TEST(a_claimed_cpu_in_a_list_gives_a_warning_with_the_pid)
@@ -289,31 +260,25 @@ TEST(a_claimed_cpu_in_a_list_gives_a_warning_with_the_pid)
 	assert_int_equal(log_count("eal:1:"), 1);
 }
 
-TEST(a_dry_run_keeps_no_claim)
+TEST(lcores_that_share_cpus_give_one_warning)
 {
-	assert_int_equal(place(large, "0@420", false), 0);
-	assert_int_equal(claims.count, 0);
-	assert_false(is_claimed(420));
-}
+	static const struct {
+		const char *lcores, *warning; /* warning: NULL: none */
+	} rows[] = {
+		{"(0-2)@430,3@431", "lcores 0-2 share CPU 430: adaptive lcores sleep early there"},
+		{"(0-1)@(450-451),2@451", "lcores 0-2 share CPU 450-451"},
+		{"(0-1)@(440-441),2@442", NULL},
+	};
 
-TEST(lcores_that_share_a_cpu_give_one_warning)
-{
-	assert_int_equal(place(large, "(0-2)@430,3@431", true), 0);
-	assert_int_equal(log_count("eal:1:"), 1);
-	assert_non_null(strstr(log_text, "lcores 0-2 share CPU 430: adaptive lcores sleep early "
-					 "there"));
-}
-
-TEST(lcores_with_enough_cpus_do_not_share)
-{
-	assert_int_equal(place(large, "(0-1)@(440-441),2@442", true), 0);
-	assert_string_equal(log_text, "");
-}
-
-TEST(lcores_with_too_few_cpus_share)
-{
-	assert_int_equal(place(large, "(0-1)@(450-451),2@451", true), 0);
-	assert_int_equal(log_count("lcores 0-2 share CPU 450-451"), 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		log_capture();
+		assert_works(place(large, rows[i].lcores, true));
+		assert_int_equal(log_count("eal:1:"), rows[i].warning ? 1 : 0);
+		if (rows[i].warning)
+			assert_int_equal(log_count(rows[i].warning), 1);
+		plx_lcore_map_fini(&map);
+		eal_claims_drop(&claims);
+	}
 }
 
 TEST(a_short_run_may_use_every_cpu_and_claims_none)
@@ -326,12 +291,8 @@ TEST(a_short_run_may_use_every_cpu_and_claims_none)
 	assert_true(plx_cpuset_equal(&map.places[0].cpus, plx_topo_allowed(small)));
 	assert_int_equal(claims.count, 0);
 	assert_string_equal(log_text, "");
-}
-
-TEST(a_list_overrides_any_cpu)
-{
-	struct plx_eal_conf conf = {.any_cpu = true, .lcores = "0@425"};
-
+	plx_lcore_map_fini(&map);
+	conf.lcores = "0@425"; /* a list overrides it */
 	assert_int_equal(eal_place(&conf, root, large, true, &map, &claims), 0);
 	assert_int_equal(plx_cpuset_count(&map.places[0].cpus), 1);
 	assert_true(is_claimed(425));
