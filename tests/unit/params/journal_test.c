@@ -131,14 +131,6 @@ TEST(a_failing_disk_is_retried)
 	assert_int_equal(stats.commits, 1);
 }
 
-TEST(changes_of_one_turn_are_one_transaction)
-{
-	put_many(100);
-	wait_for_answers();
-	close_it();
-	assert_int_equal(stats.commits, 1);
-}
-
 TEST(changes_lost_at_shutdown_are_reported)
 {
 	disk_set_fault(FAULT_FAILS);
@@ -180,17 +172,6 @@ TEST(a_moved_file_is_abandoned)
 {
 	disk.is_moved = true;
 	check_given_up("it was moved, removed or replaced while this process had it");
-	assert_true(stats.is_moved);
-}
-
-TEST(a_moved_file_is_detected_at_shutdown)
-{
-	put_many(1);
-	wait_for_answers();
-	disk.is_moved = true;
-	close_it();
-	assert_int_equal(written, 1);
-	assert_int_equal(stats.lost, 0);
 	assert_true(stats.is_moved);
 }
 
@@ -268,22 +249,6 @@ TEST(numbers_given_before_a_power_cut_are_not_reused)
 		assert_in_range(loaded.revision, given.revision, given.revision + 2 * ROOM);
 		assert_in_range(loaded.id, given.id, given.id + 2 * ROOM);
 		open_it();
-	}
-	close_it();
-}
-
-TEST(an_orderly_end_leaves_no_gap_in_the_numbers)
-{
-	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(journal_next_id(journal), i);
-		assert_int_equal(put_one(i, false), 0);
-		close_it();
-		assert_int_equal(stats.changes, 1);
-		struct numbers given = load_numbers();
-		assert_int_equal(given.revision, i);
-		assert_int_equal(given.id, i);
-		open_it();
-		assert_int_equal(store_count(store), i);
 	}
 	close_it();
 }

@@ -47,37 +47,25 @@ PLX_TEST(values_are_read_and_written)
 		const char *back; /* or the error */
 	} values[] = {
 		{PARAM_BOOL, "true", true, "true"},
-		{PARAM_BOOL, "1", true, "true"},
 		{PARAM_BOOL, "0", true, "false"},
 		{PARAM_BOOL, "TRUE", false, "v 'TRUE': not a bool; give true, false, 1 or 0"},
-		{PARAM_BOOL, "", false, "not a bool"},
 		{PARAM_INT, "-9223372036854775808", true, "-9223372036854775808"},
 		{PARAM_INT, "9223372036854775807", true, "9223372036854775807"},
 		{PARAM_INT, "9223372036854775808", false, "not an int; give a whole number"},
-		{PARAM_INT, "1.0", false, "not an int"},
 		{PARAM_INT, " 1", false, "not an int"},
-		{PARAM_INT, "", false, "not an int"},
 		{PARAM_REAL, "1e3", true, "1000"},
-		{PARAM_REAL, "-0.5", true, "-0.5"},
-		{PARAM_REAL, "0.1", true, "0.1"},
 		{PARAM_REAL, "0.10000000000000001", true, "0.1"},
 		{PARAM_REAL, "0.30000000000000004", true, "0.30000000000000004"},
-		{PARAM_REAL, "0.1234567890123456", true, "0.1234567890123456"},
 		{PARAM_REAL, "1.7976931348623157e308", true, "1.7976931348623157e+308"},
-		{PARAM_REAL, "-5e-324", true, "-5e-324"},
 		{PARAM_REAL, "-4.9e-324", true, "-5e-324"},
 		{PARAM_REAL, "0e-999", true, "0"},
 		{PARAM_REAL, "1e-400", false, "v '1e-400': too small for a real, and not 0"},
 		{PARAM_REAL, "-1e999", false,
 		 "v '-1e999': too large for a real; give one from -1.79769e+308"},
 		{PARAM_REAL, "inf", false, "not a real"},
-		{PARAM_REAL, "-inf", false, "not a real"},
 		{PARAM_REAL, "nan", false, "not a real"},
-		{PARAM_REAL, "1e999", false, "too large for a real"},
-		{PARAM_REAL, "infinity", false, "not a real"},
 		{PARAM_REAL, "1 V", false, "not a real"},
 		{PARAM_TEXT, "", true, ""},
-		{PARAM_TEXT, "a b", true, "a b"},
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(values); i++) {
@@ -94,19 +82,6 @@ PLX_TEST(values_are_read_and_written)
 		param_value_format(&value, back, sizeof(back));
 		assert_string_equal(back, values[i].back);
 	}
-}
-
-PLX_TEST(texts_have_a_maximum_length)
-{
-	char text[PARAM_TEXT_MAX + 2];
-	struct param_value value;
-
-	memset(text, 'x', sizeof(text));
-	text[PARAM_TEXT_MAX + 1] = '\0';
-	assert_fails(param_value_parse("--value", PARAM_TEXT, text, &value), -EINVAL,
-		     "--value: 1001 bytes; give 1000 at most");
-	text[PARAM_TEXT_MAX] = '\0';
-	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
 
 static struct param_value real(double number)
@@ -148,22 +123,15 @@ PLX_TEST(kinds_are_checked)
 		{"", NULL},
 		{"latch", "there is no alarm that could be latched"},
 		{"latch alarm_high=5", NULL},
-		{"alarm_low=5 alarm_high=5", NULL},
 		{"alarm_low=6 alarm_high=5", crossed},
-		{"warn_low=6 warn_high=5", crossed},
-		{"min=3 max=2", crossed},
 		{"max=10 alarm_high=9", NULL},
-		{"max=10 alarm_high=10", "the high alarm is not below the maximum"},
 		{"max=10 alarm_high=11", "the high alarm is not below the maximum"},
 		{"min=10 alarm_low=11", NULL},
-		{"min=10 alarm_low=10", "the low alarm is not above the minimum"},
 		{"min=10 alarm_low=9", "the low alarm is not above the minimum"},
 		{"max=8 warn_high=8", "the high warning is not below the maximum"},
 		{"min=8 warn_low=8", "the low warning is not above the minimum"},
 		{"warn_high=8 alarm_high=8", "a warning is beyond the alarm"},
-		{"warn_low=8 alarm_low=8", "a warning is beyond the alarm"},
 		{"hysteresis=1", "there is no alarm that the hysteresis could be for"},
-		{"hysteresis=1 warn_high=8", NULL},
 		{"hysteresis=-1 warn_high=8", "the hysteresis is negative"},
 		{"hysteresis=8 min=0 warn_high=8 alarm_high=9", NULL},
 		{"hysteresis=8.5 min=0 warn_high=8 alarm_high=9", too_large},
@@ -209,23 +177,6 @@ PLX_TEST(units_can_be_printed)
 	assert_string_equal(param_kind_check(&kind), "a unit has control characters");
 	assert_null(param_kind_set_unit(&kind, NULL, 0));
 	assert_null(param_kind_check(&kind));
-}
-
-PLX_TEST(values_beyond_the_limits_are_refused)
-{
-	struct param_kind kind = kind_of(PARAM_INT, "min=-1 max=1");
-
-	for (int64_t i = -2; i <= 2; i++) {
-		struct param_value value = {PARAM_INT, .integer = i};
-
-		assert_int_equal(param_value_beyond(&kind, &value),
-				 i == -2 || i == 2 ? -ERANGE : 0);
-	}
-	assert_error_has("2 is beyond -1 to 1");
-	kind.has[LIMIT_MIN] = false;
-	snprintf(kind.unit, sizeof(kind.unit), "V");
-	assert_fails(param_value_beyond(&kind, &(struct param_value){PARAM_INT, .integer = 7}),
-		     -ERANGE, "7 is above 1 V, the most that is taken");
 }
 
 /* From each state, with a value outside the limits and inside, and with an acknowledgement. */
@@ -349,19 +300,6 @@ PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
 	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_ACTIVE);
 	value.integer = INT64_MAX;
 	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_NONE);
-}
-
-PLX_TEST(a_latched_alarm_keeps_its_severity)
-{
-	static const struct step steps[] = {
-		{99, ALARM_ACTIVE, LEVEL_ALARM, false},
-		{0, ALARM_LATCHED, LEVEL_ALARM, false},
-		{7.5, ALARM_ACTIVE, LEVEL_WARNING, false},
-		{0, ALARM_LATCHED, LEVEL_WARNING, true},
-		{0, ALARM_NONE, 0, false},
-	};
-
-	take_steps(PARAM_REAL, "latch warn_high=7 alarm_high=8", steps, PLX_ARRAY_LEN(steps));
 }
 
 PLX_TEST_MAIN()

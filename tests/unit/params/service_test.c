@@ -217,13 +217,6 @@ TEST(lists_have_all_parameters_below_a_name)
 	assert_int_equal(list("h", 0), 0);
 }
 
-TEST(the_port_of_changes_is_reported)
-{
-	assert_int_equal(client_call("it", PARAMS_WATCH, false, NULL, 0, &reply), 0);
-	assert_int_equal(reply->length, 2);
-	assert_int_equal(get16(reply->data), publish_port());
-}
-
 TEST(malformed_requests_are_refused)
 {
 	static const uint8_t zeros[64];

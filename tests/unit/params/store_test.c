@@ -46,11 +46,6 @@ static const struct param *find(struct store *store, unsigned i)
 	return store_find(store, model[i].name, strlen(model[i].name));
 }
 
-static const struct param *first(struct store *store, unsigned i, bool after)
-{
-	return store_first(store, model[i].name, strlen(model[i].name), after);
-}
-
 static void put(struct store *store, unsigned i, int64_t number)
 {
 	struct param param = int_param(model[i].name, 1, 1, number);
@@ -78,7 +73,8 @@ static void take_away(struct store *store, unsigned i)
 /* All existing parameters, in name order, starting from any name. */
 static void check_order(struct store *store, unsigned from)
 {
-	const struct param *param = first(store, from, false);
+	const struct param *param = store_first(store, model[from].name, strlen(model[from].name),
+						false);
 
 	for (unsigned i = from; i < NAMES; i++) {
 		if (!model[i].there)
@@ -113,18 +109,6 @@ TEST(the_store_agrees_with_the_model)
 	for (unsigned i = 0; i < NAMES; i++)
 		take_away(store, i);
 	assert_null(store_first(store, "", 0, false));
-}
-
-TEST(store_first_returns_the_next_name)
-{
-	struct store *store = *state;
-
-	put(store, 1, 0);
-	put(store, 2, 0);
-	assert_string_equal(first(store, 1, false)->name, model[1].name);
-	assert_string_equal(first(store, 1, true)->name, model[2].name);
-	assert_null(first(store, 2, true));
-	assert_string_equal(first(store, 0, true)->name, model[1].name);
 }
 
 TEST(the_store_copies_names_and_texts)
