@@ -226,20 +226,6 @@ LOAD_TEST(a_refused_request_is_measured_from_its_repeat)
 	assert_true(figures().has_gaps);
 }
 
-LOAD_TEST(a_request_that_is_refused_past_the_end_leaves_the_others)
-{
-	run.duration_ns = PLX_NS_PER_S;
-	begin(2, 0);
-	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
-	plx_load_reply(&load, &load.flights[1], now, PLX_REPLY_GOOD);
-	assert_in_flight(1);
-	assert_int_equal(load.state, PLX_LOAD_MEASURING);
-	assert_false(plx_load_refused(&load, &load.flights[0], now, now + US(2000000)));
-	assert_int_equal(ended, 1);
-	assert_int_equal(load.rtt_ns.count, 1);
-	assert_int_equal(figures().lost, 0);
-}
-
 LOAD_TEST(a_run_ends_whose_requests_are_all_refused)
 {
 	run.duration_ns = PLX_NS_PER_MS;
@@ -254,33 +240,7 @@ LOAD_TEST(a_run_ends_whose_requests_are_all_refused)
 	assert_int_equal(ended, 1);
 }
 
-LOAD_TEST(few_rounds_are_not_compared_with_the_elapsed_time)
-{
-	run.count = 1000;
-	begin(1, 0);
-	answer(99);
-	assert_true(figures().has_gaps);
-	answer(1);
-	assert_false(figures().has_gaps);
-	load.has_gaps = true;
-	assert_true(figures().has_gaps);
-}
-
 /* Open loops --------------------------------------------------------------------------------- */
-
-LOAD_TEST(an_open_loop_sends_by_its_schedule)
-{
-	run.rate = 100000; /* 10 us apart */
-	run.count = 6;
-	begin(PLX_LOAD_OPEN_MAX, 0);
-	assert_int_equal(plx_load_turn(&load, now), 1);
-	assert_int_equal(plx_load_turn(&load, now), 0);
-	pass_us(10);
-	assert_int_equal(plx_load_turn(&load, now), 1);
-	pass_us(30);
-	assert_int_equal(plx_load_turn(&load, now), 3);
-	assert_in_flight(5);
-}
 
 LOAD_TEST(a_stall_counts_for_each_request_that_it_delays)
 {
@@ -301,32 +261,6 @@ LOAD_TEST(a_stall_counts_for_each_request_that_it_delays)
 	assert_near(figures().sending_ns, 35);
 	assert_int_equal(figures().rate, 100000);
 	assert_string_equal(figures().arrival, "fixed");
-}
-
-LOAD_TEST(the_measured_part_does_not_inherit_the_backlog_of_the_warm_up)
-{
-	run.rate = 100000;
-	run.count = 10;
-	begin(PLX_LOAD_OPEN_MAX, 2);
-	pass_us(500);
-	plx_load_turn(&load, now);
-	assert_int_equal(load.first_tsc, now);
-	assert_in_range(load.schedule.next_tsc, now + US(9), now + US(11));
-}
-
-/* Otherwise the second message of a rare one would follow at once. */
-LOAD_TEST(the_measured_part_begins_when_a_message_is_due)
-{
-	run.rate = 1;
-	run.interval_ns = 100 * PLX_NS_PER_MS;
-	run.count = 1;
-	begin(PLX_LOAD_OPEN_MAX, 1);
-	plx_load_turn(&load, now);
-	pass_us(50000);
-	assert_int_equal(plx_load_turn(&load, now), 0);
-	pass_us(50001);
-	assert_int_equal(plx_load_turn(&load, now), 1);
-	assert_int_equal(figures().rate, 10);
 }
 
 LOAD_TEST(an_open_loop_repeats_what_found_no_room)

@@ -255,22 +255,6 @@ TEST(a_faulty_row_is_refused_before_any_word)
 	}
 }
 
-TEST(faulty_modes_are_refused)
-{
-	const char *modes[34] = {NULL};
-	unsigned mode = 0;
-	const struct plx_app nowhere = {.name = "nowhere", .modes = modes};
-	const struct plx_app many = {.name = "many", .modes = modes, .mode = &mode};
-	const char *word = "m";
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(modes) - 1; i++)
-		modes[i] = word;
-	assert_fails(plx_app_parse(1, (char **)&word, &nowhere), -EINVAL, "nowhere to store");
-	assert_fails(plx_app_parse(1, (char **)&word, &many), -EINVAL, "give at most 32");
-	modes[32] = NULL;
-	assert_works(plx_app_parse(1, (char **)&word, &many));
-}
-
 TEST(a_table_that_is_too_long_is_refused)
 {
 	static char names[PLX_OPTIONS_MAX + 1][8];
@@ -323,15 +307,6 @@ TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
 	assert_true(app_options_own(&clash, plx_eal_options, "--heartbeat-log", true));
 }
 
-TEST(a_program_without_an_eal_has_only_its_last_options)
-{
-	const struct plx_option *few = plx_eal_options + OPT_VERSION;
-
-	assert_false(app_options_own(&app, few, "--help", false));
-	assert_false(app_options_own(&app, few, "-V", false));
-	assert_true(app_options_own(&app, few, "--lcores", false));
-}
-
 TEST(the_nearest_name_is_suggested)
 {
 	static const char longer[] =
@@ -377,32 +352,6 @@ TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 	/* A common ending, as in --idle, is not similarity. */
 	assert_int_equal(plx_app_parse(1, (char **)&file, &apps[1]), -EINVAL);
 	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
-}
-
-TEST(help_lists_options_in_columns)
-{
-	static const struct plx_option two[] = {
-		PLX_FLAG("verify", NULL, "look at it"),
-		PLX_TEXT("a-name-that-needs-a-line", "VALUE", NULL,
-			 "more than the fifty columns hold that are left of eighty"),
-		PLX_UINT("port", "PORT", NULL, 0, 0, "a number", .letter = 'p'),
-		PLX_OPTIONS_END,
-	};
-	const struct plx_app small = {.name = "small", .options = two};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	plx_app_print_options(&small, out);
-	fclose(out);
-	assert_string_equal(
-		text,
-		"  --verify                    look at it\n"
-		"  --a-name-that-needs-a-line VALUE\n"
-		"                              more than the fifty columns hold that are left of\n"
-		"                              eighty\n"
-		"  -p, --port PORT             a number\n");
-	free(text);
 }
 
 PLX_TEST_MAIN()

@@ -76,6 +76,8 @@ PLX_TEST(init_starts_lcores_memory_and_fabric)
 	assert_int_equal(plx_lcore_id(), 3);
 	assert_int_equal(plx_lcore_cpu(5), first_cpu);
 	assert_non_null(plx_eal_topo());
+	assert_fails(plx_eal_init(&(struct plx_eal_conf){.lcores = one_lcore}), -EALREADY,
+		     "call plx_eal_fini first");
 	void *memory = plx_mem_alloc(100, 0, PLX_NODE_ANY, NULL);
 	assert_non_null(memory);
 	plx_mem_free(memory);
@@ -102,30 +104,6 @@ PLX_TEST(init_and_fini_can_be_repeated)
 			fds = count_descriptors();
 		assert_int_equal(count_descriptors(), fds);
 	}
-}
-
-PLX_TEST(a_second_init_is_refused)
-{
-	struct plx_eal_conf conf = {.lcores = one_lcore};
-
-	start(one_lcore);
-	assert_fails(plx_eal_init(&conf), -EALREADY, "call plx_eal_fini first");
-	assert_int_equal(plx_lcore_count(), 1);
-	assert_int_equal(plx_eal_fini(), 0);
-}
-
-PLX_TEST(the_conf_may_be_freed_after_init)
-{
-	char *provider = strdup(plx_drivers[0]->name), *lcores = strdup(one_lcore);
-	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = PLX_HUGE_NONE};
-	char text[1024];
-
-	assert_int_equal(plx_eal_init(&conf), 0);
-	memset(provider, 'x', strlen(provider));
-	free(provider);
-	free(lcores);
-	assert_non_null(strstr(plx_eal_describe(text, sizeof(text)), plx_drivers[0]->name));
-	assert_int_equal(plx_eal_fini(), 0);
 }
 
 PLX_TEST(a_dry_run_checks_and_starts_nothing)

@@ -32,8 +32,10 @@ static void expect(const char *text, const char *modes)
 	}
 }
 
-PLX_TEST(each_lcore_has_its_idle_policy)
+PLX_TEST(each_lcore_has_its_idle_policy_and_parameters)
 {
+	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
+
 	expect(NULL, "aaaaaa");
 	expect("poll", "pppppp");
 	expect("0:poll", "paaaaa");
@@ -42,11 +44,6 @@ PLX_TEST(each_lcore_has_its_idle_policy)
 	expect("event,0:poll", "peeeee");
 	expect("0,2,8:poll,event", "pepepe");
 	expect("0-3:adaptive:eco:20%,8:poll", "aaaapa");
-}
-
-PLX_TEST(parameters_of_idle_policies_are_read)
-{
-	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
 	assert_int_equal(parse("0:adaptive:eco:fixed,adaptive:latency:20%", idle), 0);
 	assert_true(idle[0].alpha > 0.9 && idle[1].alpha < 0.1);
@@ -63,27 +60,18 @@ PLX_TEST(bad_idle_policies_are_refused)
 		{"pol", "idle pol: 'pol' is no way to be idle"},
 		{"0:poll,", "'' has no policy"},
 		{"0", "'0' has no policy; give one for all lcores"},
-		{"0-3", "has no policy"},
-		{"0:", "'0:' has no policy"},
 		{"0,poll", "'0,poll' has no policy"},
 		{"4:poll", "lcore 4 is not one of the lcores; give some of 0-3,8"},
-		{"0-4:poll", "lcore 4 is not one of"},
 		{"0-99999999999999999999:poll", "lcore 4 is not one of"},
-		{"99999999999999999999:poll", "is not one of"},
 		{"3-1:poll", "'3-1' is no lcore, and no range of them"},
-		{"0x1:poll", "'0x1' is no lcore"},
-		{"0-:poll", "'0-' is no lcore"},
 		{"0:poll,0:event", "lcore 0 stands there twice"},
-		{"0,0:event", "lcore 0 stands there twice"},
 		{"poll,event", "there are two policies without lcores"},
-		{"0:poll,1:off", "idle 0:poll,1:off: off: 'off' is no way to be idle"},
 		{"0:adaptive:fast", "'fast' is unknown, or the second of its kind"},
 	};
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++)
 		assert_fails(parse(rows[i].text, idle), -EINVAL, rows[i].error);
-	}
 }
 
 PLX_TEST_MAIN()

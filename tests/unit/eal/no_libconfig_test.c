@@ -16,9 +16,4 @@ PLX_TEST(a_file_is_refused_with_a_hint_at_libconfig)
 	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(init_without_a_file_works)
-{
-	assert_int_equal(plx_eal_conf_file(&(struct plx_eal_conf){0}), 0);
-}
-
 PLX_TEST_MAIN()

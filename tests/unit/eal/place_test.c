@@ -70,22 +70,6 @@ static bool is_claimed(unsigned cpu)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-TEST(the_default_is_one_lcore_on_a_free_cpu)
-{
-	occupy(3);
-	assert_int_equal(place(large, NULL, true), 0);
-	assert_int_equal(map.count, 1);
-	assert_int_equal(map.places[0].lcore_id, 0);
-	assert_int_equal(plx_cpuset_count(&map.places[0].cpus), 1);
-	unsigned cpu = plx_cpuset_next(&map.places[0].cpus, 0);
-	assert_true(cpu >= 3);
-	assert_int_equal(claims.count, 1);
-	assert_true(is_claimed(cpu));
-	assert_string_equal(log_text, "");
-	eal_claims_drop(&claims);
-	assert_false(is_claimed(cpu));
-}
-
 TEST(a_lack_of_free_cpus_gives_one_warning_that_names_the_option)
 {
 	occupy(SMALL_CPUS);
@@ -162,23 +146,15 @@ TEST(the_default_in_a_pid_namespace_depends_on_the_network_namespace)
 	assert_non_null(strstr(claims.why, "; this PID namespace hides other containers"));
 }
 
-/* Write a device file of the fake host: put("mlx5_0/device", "numa_node", "1"). */
-static void put(const char *folder, const char *name, const char *text)
+/* Of the fake host. */
+static void put_device(const char *name, const char *node, const char *state)
 {
 	char path[256];
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/%s", folder, name);
-	folder_put(root, path, text);
-}
-
-static void put_device(const char *name, const char *node, const char *state)
-{
-	char folder[64];
-
-	snprintf(folder, sizeof(folder), "%s/device", name);
-	put(folder, "numa_node", node);
-	snprintf(folder, sizeof(folder), "%s/ports/1", name);
-	put(folder, "state", state);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/numa_node", name);
+	folder_put(root, path, node);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/state", name);
+	folder_put(root, path, state);
 }
 
 TEST(the_default_cpu_is_near_an_rdma_device)
@@ -213,20 +189,6 @@ TEST(the_default_cpu_is_near_an_rdma_device)
 	assert_int_equal(log_count("RDMA device mlx5_2 is on NUMA node 1: lcore 0 goes to a CPU "
 				   "there if one is free (allowed there: 256-511)"),
 			 2);
-}
-
-TEST(the_default_is_elsewhere_if_no_cpu_near_a_device_is_free)
-{
-	struct plx_topo *topo;
-
-	assert_works(plx_topo_open(
-		"synthetic:numa:2(indexes=1,0) core:2 pu:1(indexes=470,471,472,473)", &topo));
-	for (unsigned cpu = 470; cpu < 472; cpu++)
-		assert_int_equal(plx_cpu_claim(cpu, &held[held_count++], NULL), 0);
-	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	assert_int_equal(place(topo, NULL, true), 0);
-	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 472);
-	plx_topo_close(topo);
 }
 
 TEST(the_cpus_of_a_list_are_claimed_and_released)
@@ -296,16 +258,6 @@ TEST(a_short_run_may_use_every_cpu_and_claims_none)
 	assert_int_equal(eal_place(&conf, root, large, true, &map, &claims), 0);
 	assert_int_equal(plx_cpuset_count(&map.places[0].cpus), 1);
 	assert_true(is_claimed(425));
-}
-
-TEST(a_mask_gives_each_lcore_the_cpu_of_its_number)
-{
-	struct plx_eal_conf conf = {.coremask = "0x12"};
-
-	assert_int_equal(eal_place(&conf, root, small, false, &map, &claims), 0);
-	assert_int_equal(map.count, 2);
-	assert_int_equal(map.places[0].lcore_id, 1);
-	assert_int_equal(map.places[1].lcore_id, 4);
 }
 
 TEST(bad_lists_are_refused_and_claim_nothing)

@@ -8,30 +8,6 @@
 #define MAKE      HERE, .define = "a", .type_given = true, .type = PARAM_INT - 1
 #define LONG_UNIT "12345678901234567890123456789012"
 
-PLX_TEST(valid_combinations_are_accepted)
-{
-	struct params_conf confs[] = {
-		{.serve = "f", .listen = "127.0.0.1:0"},
-		{HERE, .get = "a", .format_given = true},
-		{HERE, .set = "a", .value = "", .fast = true, .expect_given = true},
-		{MAKE, .value = "1", .limits = {[LIMIT_MIN] = "1"}, .unit = "mm", .fast = true},
-		{HERE, .remove = "a", .fast = true},
-		{HERE, .ack = "a", .fast = true, .deadline_given = true},
-		{HERE, .list = true, .below = "a", .format_given = true},
-		{HERE, .alarms = true, .below = "a", .format_given = true},
-		{HERE, .watch = true, .below = "a", .format_given = true},
-	};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(confs); i++) {
-		if (params_check(&confs[i]) != 0)
-			fail_msg("%u: %s", i, plx_error());
-	}
-	assert_int_equal(confs[2].new_value.text.length, 0);
-	assert_int_equal(confs[3].new_value.integer, 1);
-	assert_string_equal(confs[3].new_kind.unit, "mm");
-	assert_true(confs[3].new_kind.has[LIMIT_MIN]);
-}
-
 PLX_TEST(other_combinations_are_refused)
 {
 	static char long_text[PARAM_TEXT_MAX + 2];

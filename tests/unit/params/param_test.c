@@ -23,21 +23,6 @@ PLX_TEST(names_consist_of_segments)
 	assert_non_null(param_name_check("a\0b", 3));
 }
 
-static bool is_below(const char *name, const char *prefix)
-{
-	return param_name_is_below(name, strlen(name), prefix, strlen(prefix));
-}
-
-PLX_TEST(is_below_compares_whole_segments)
-{
-	assert_true(is_below("a/b", ""));
-	assert_true(is_below("a/b", "a"));
-	assert_true(is_below("a/b", "a/b"));
-	assert_false(is_below("ab", "a"));
-	assert_false(is_below("a", "a/b"));
-	assert_false(is_below("b/a", "a"));
-}
-
 PLX_TEST(values_are_read_and_written)
 {
 	static const struct {
@@ -154,29 +139,6 @@ PLX_TEST(kinds_are_checked)
 	assert_string_equal(param_kind_check(&kind), "limits are for int and real");
 	kind = (struct param_kind){0};
 	assert_non_null(param_kind_check(&kind));
-}
-
-PLX_TEST(units_can_be_printed)
-{
-	struct param_kind kind = {.type = PARAM_INT};
-	char longest[PARAM_UNIT_MAX + 1];
-
-	memset(longest, 'm', sizeof(longest));
-	assert_null(param_kind_set_unit(&kind, longest, PARAM_UNIT_MAX));
-	assert_null(param_kind_check(&kind));
-	assert_string_equal(param_kind_set_unit(&kind, longest, PARAM_UNIT_MAX + 1),
-			    "a unit is longer than 31 bytes");
-	assert_string_equal(param_kind_set_unit(&kind, "m\0m", 3), "a unit has a NUL in it");
-	assert_int_equal(strlen(kind.unit), PARAM_UNIT_MAX);
-	assert_null(param_kind_set_unit(&kind, "\302\265m", 3));
-	assert_string_equal(kind.unit, "\302\265m");
-	assert_null(param_kind_check(&kind));
-	assert_null(param_kind_set_unit(&kind, "m\033[2J", 5));
-	assert_string_equal(param_kind_check(&kind), "a unit has control characters");
-	assert_null(param_kind_set_unit(&kind, "\177", 1));
-	assert_string_equal(param_kind_check(&kind), "a unit has control characters");
-	assert_null(param_kind_set_unit(&kind, NULL, 0));
-	assert_null(param_kind_check(&kind));
 }
 
 /* From each state, with a value outside the limits and inside, and with an acknowledgement. */

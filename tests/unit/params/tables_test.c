@@ -108,24 +108,6 @@ TEST(committed_changes_are_loaded)
 	store_destroy(store);
 }
 
-TEST(marked_numbers_are_loaded)
-{
-	struct tables *tables = open_it();
-	struct param param = number(5);
-
-	put(tables, 5, true);
-	param.removed = true;
-	assert_int_equal(tables_begin(tables), 0);
-	assert_int_equal(tables_put(tables, &param), 0);
-	assert_int_equal(tables_end(tables, tables_mark(tables, &(struct numbers){99, 3})), 0);
-	tables_close(tables);
-	struct store *store = load();
-	assert_int_equal(store_count(store), 0);
-	assert_int_equal(given.revision, 99);
-	assert_int_equal(given.id, 3);
-	store_destroy(store);
-}
-
 /* Even before anything is written: an existing file is locked when opened, against readers too. */
 TEST(only_one_process_may_open_the_file)
 {
@@ -258,41 +240,33 @@ TEST(files_of_other_programs_are_refused)
 		     "it is no store of plx-params: file is not a database");
 }
 
-/* Root may write everything, so another user tries. mode: 0: no file. Return: as tables_open. */
+/* Root may write everything, so another user tries. Return: as tables_open. */
 static int open_as_another(mode_t folder_mode, mode_t mode)
 {
-	struct tables *tables = NULL;
+	struct tables *tables;
 	bool is_root = geteuid() == 0;
 
-	if (mode)
-		assert_int_equal(chmod(path, mode), 0);
+	assert_int_equal(chmod(path, mode), 0);
 	assert_int_equal(chmod(folder, folder_mode), 0);
 	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
 	int rc = tables_open(path, &tables);
 	assert_int_equal(is_root ? seteuid(0) : 0, 0);
 	assert_int_equal(chmod(folder, 0755), 0);
-	if (rc == 0)
-		tables_close(tables);
 	return rc;
 }
 
 TEST(files_that_cannot_be_written_are_not_opened)
 {
-	struct tables *tables = open_it();
+	struct tables *tables;
 
-	tables_close(tables);
+	write_file(1);
 	assert_fails(open_as_another(0755, 0444), -EROFS,
 		     "store.db: it can be read, not written; let this user write it");
-	assert_fails(open_as_another(0555, 0666), -EROFS, "store.db: folder /tmp/plx-params-");
-	assert_error_has(" cannot be written, where SQLite has files next to that one; let this "
-			 "user write it, or give another file");
-	assert_int_equal(unlink(path), 0);
-	assert_fails(open_as_another(0555, 0), -EROFS,
-		     " cannot be written, where SQLite has files");
+	assert_fails(open_as_another(0555, 0666), -EROFS,
+		     " cannot be written, where SQLite has files next to that one; let this "
+		     "user write it, or give another file");
 	assert_fails(tables_open(":memory:", &tables), -EINVAL,
 		     ":memory:: SQLite does not write ahead for it");
-	assert_error_has("give the path of a file");
-	assert_int_equal(tables_open("", &tables), -EINVAL);
 }
 
 TEST(paths_that_are_no_files_are_refused)
@@ -304,8 +278,6 @@ TEST(paths_that_are_no_files_are_refused)
 	snprintf(below, sizeof(below), "%s/none/store.db", folder);
 	assert_fails(tables_open(below, &tables), -ENOENT,
 		     "/none does not exist; make it, or give another file");
-	assert_fails(tables_open("none-here/store.db", &tables), -ENOENT,
-		     "none-here/store.db: folder none-here does not exist; make it");
 	assert_fails(tables_open("/dev/null/store.db", &tables), -ENOTDIR,
 		     "/dev/null/store.db: /dev/null is no folder; give another file");
 	snprintf(below, sizeof(below), "%s/link", folder);
@@ -370,11 +342,8 @@ TEST(invalid_rows_are_refused)
 TEST(invalid_counters_are_refused)
 {
 	static const char *const edits[] = {
-		"DELETE FROM counters",
 		"DELETE FROM counters WHERE name = 'id'",
 		"UPDATE counters SET value = -1",
-		"UPDATE counters SET value = 'x'",
-		"UPDATE counters SET value = 9223372036854775807 WHERE name = 'id'",
 		"UPDATE counters SET value = 9223372036854775807 WHERE name = 'revision'",
 	};
 

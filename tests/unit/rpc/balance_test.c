@@ -110,17 +110,4 @@ PLX_TEST(a_repaired_service_gets_its_share_again)
 	assert_int_equal(services[0].failed, 0);
 }
 
-/* They answer what the client asks: each gets half. */
-PLX_TEST(services_that_fail_alike_share_the_calls)
-{
-	static const unsigned errors[] = {1, 10, 50, 90, 99, 100};
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(errors); i++) {
-		for (unsigned j = 0; j < SERVICES; j++)
-			start(j, 50, errors[i]);
-		run(2, false);
-		assert_in_range(services[0].calls, 90000, 110000);
-	}
-}
-
 PLX_TEST_MAIN()

@@ -79,21 +79,6 @@ CALL_TEST(a_call_ends_with_what_its_handler_answers)
 	assert_int_equal(client_stats().open, 0);
 }
 
-CALL_TEST(a_reply_may_come_later)
-{
-	struct outcome outcomes[2];
-
-	for (unsigned i = 0; i < 2; i++)
-		call_it(LATER, NULL, 0, &outcomes[i]);
-	is_kept(2);
-	assert_int_equal(service_stats().open, 2);
-	reply_to(1, "second"); /* in another order */
-	reply_to(0, "first");
-	expect_reply(&outcomes[0], "first");
-	expect_reply(&outcomes[1], "second");
-	assert_int_equal(service_stats().open, 0);
-}
-
 CALL_TEST(the_handlers_time_is_reported)
 {
 	struct plx_rpc_method_stats stats;

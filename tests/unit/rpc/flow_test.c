@@ -3,23 +3,17 @@
  * that take no replies, or that vanish with open calls. */
 #include "rpc_fixture.h"
 
-#include <malloc.h>
-
 TEST(a_full_method_answers_busy)
 {
-	struct outcome first, second, third;
+	struct outcome first;
 
 	call_it(ONE, NULL, 0, &first);
-	call_expecting(PLX_RPC_BUSY, ONE, NULL, 0, &second);
-	assert_true(second.retry_after_ns > 0);
-	assert_false(second.may_have_run);
+	call_expecting(PLX_RPC_BUSY, ONE, NULL, 0, &outcome);
+	assert_true(outcome.retry_after_ns > 0);
+	assert_false(outcome.may_have_run);
 	assert_int_equal(kept_count, 1);
 	reply_to(0, "done");
 	expect_status(&first, PLX_RPC_OK);
-	call_it(ONE, NULL, 0, &third);
-	is_kept(2);
-	reply_to(1, "done");
-	expect_status(&third, PLX_RPC_OK);
 	assert_int_equal(service_stats().busy, 1);
 }
 
@@ -46,14 +40,10 @@ TEST_BARE(open_calls_of_a_client_are_bounded)
 	assert_int_equal(service_stats().busy, 0);
 }
 
-/* Giving requests up does not make room for others until they are replied to. */
+/* Giving requests up does not make room until they are replied to. */
 TEST_BARE(cancelled_requests_count_as_open_until_answered)
 {
-	struct outcome others;
-
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = 4, .open_total = 32}, NULL);
-	struct plx_rpc_client *other = make_client_of(service, NULL);
-	wait_up(other);
 	for (unsigned i = 0; i < 40; i++) {
 		plx_rpc_call_id id = call_it(LATER, NULL, 0, &outcome);
 
@@ -65,18 +55,12 @@ TEST_BARE(cancelled_requests_count_as_open_until_answered)
 	assert_int_equal(kept_count, 4);
 	assert_int_equal(gone_count, 4);
 	assert_int_equal(service_stats().open, 4);
-	others.count = 0;
-	assert_works(plx_rpc_call_start(
-		other, &(struct plx_rpc_call){.method = ECHO, .done = note_outcome, .arg = &others},
-		NULL, 0, NULL));
-	expect_status(&others, PLX_RPC_OK);
 	for (unsigned i = 0; i < 4; i++)
 		reply_to(i, "done");
 	call_it(LATER, NULL, 0, &outcome);
 	is_kept(5);
 	reply_to(4, "done");
 	wait_done(&outcome);
-	plx_rpc_client_destroy(other);
 }
 
 TEST_BARE(a_full_service_answers_overloaded)
@@ -174,30 +158,6 @@ TEST_BARE(clients_may_disconnect_with_open_calls)
 	assert_int_equal(service_stats().open, 0);
 	caller = make_client_of(service, NULL);
 	wait_up(caller);
-}
-
-/* Whatever number of open requests the service allows a client. */
-TEST_BARE(a_client_with_one_open_call_costs_the_service_little_memory)
-{
-	enum { CLIENTS = 16, EACH_MAX = 64 << 10 };
-	struct plx_rpc_call call = {.method = LATER};
-	struct plx_rpc_client *others[CLIENTS];
-	struct mallinfo2 before, after;
-
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = UINT32_MAX}, NULL);
-	for (int i = 0; i < CLIENTS; i++) {
-		others[i] = make_client_of(service, NULL);
-		wait_up(others[i]);
-	}
-	before = mallinfo2();
-	for (int i = 0; i < CLIENTS; i++)
-		assert_int_equal(plx_rpc_call_start(others[i], &call, NULL, 0, NULL), 0);
-	is_kept(CLIENTS);
-	after = mallinfo2();
-	assert_true(after.uordblks + after.hblkhd <
-		    before.uordblks + before.hblkhd + CLIENTS * EACH_MAX);
-	for (int i = 0; i < CLIENTS; i++)
-		plx_rpc_client_destroy(others[i]);
 }
 
 /* A method that takes 2 ms, and a caller with less time: it does not run, except now and then,

@@ -99,28 +99,6 @@ TEST_BARE(a_lost_hedged_call_may_have_run)
 	assert_true(outcome.may_have_run);
 }
 
-/* There is no second service: as if hedging were off. */
-TEST(a_client_of_one_service_does_not_hedge)
-{
-	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
-
-	for (int i = 0; i < 150; i++) {
-		call_as(call, NULL, 0, &outcome);
-		wait_done(&outcome);
-	}
-	call.retry = false;
-	call_as(call, NULL, 0, &outcome);
-	expect_status(&outcome, PLX_RPC_OK);
-	caller->hedge.delay_ns = PLX_NS_PER_MS;
-	call.method = LATER;
-	call_as(call, NULL, 0, &outcome);
-	is_kept(1);
-	pump_ms(20);
-	reply_to(0, "still");
-	expect_status(&outcome, PLX_RPC_OK);
-	assert_int_equal(client_stats().hedged, 0);
-}
-
 TEST_BARE(deadlines_and_cancellations_reach_both_services)
 {
 	struct plx_rpc_call call = hedged;

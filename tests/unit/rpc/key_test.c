@@ -2,9 +2,6 @@
 /* Requests with a key run once; repeats get the same answer. */
 #include "rpc_fixture.h"
 
-static struct plx_rpc_client *second; /* of the same service */
-
-PLX_FIXTURE(stop, 0, (plx_rpc_client_destroy(second), second = NULL, rpc_stop()))
 static void call_key(uint32_t method, uint64_t key, const char *text, struct outcome *it)
 {
 	struct plx_rpc_call call = {.method = method, .key = key};
@@ -19,10 +16,7 @@ static enum plx_rpc_status once(uint32_t method, uint64_t key, const char *text,
 	return it->status;
 }
 
-#define KEY_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
-#define KEY_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
-
-KEY_TEST(a_repeated_request_gets_the_same_answer)
+TEST(a_repeated_request_gets_the_same_answer)
 {
 	struct outcome first, again;
 
@@ -40,7 +34,7 @@ KEY_TEST(a_repeated_request_gets_the_same_answer)
 	assert_int_equal(handled_count, 4);
 }
 
-KEY_TEST_BARE(errors_and_refusals_are_answers)
+TEST_BARE(errors_and_refusals_are_answers)
 {
 	rpc_start("shm", NULL, NULL);
 	for (int i = 0; i < 3; i++) {
@@ -54,7 +48,7 @@ KEY_TEST_BARE(errors_and_refusals_are_answers)
 	assert_int_equal(handled_count, 3);
 }
 
-KEY_TEST(refused_requests_may_be_repeated)
+TEST(refused_requests_may_be_repeated)
 {
 	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
 	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
@@ -65,30 +59,30 @@ KEY_TEST(refused_requests_may_be_repeated)
 	assert_int_equal(once(99, 2, "", &outcome), PLX_RPC_UNKNOWN);
 }
 
-KEY_TEST_BARE(a_key_belongs_to_one_method_and_one_client)
+TEST_BARE(a_key_belongs_to_one_method_and_one_client)
 {
-	struct plx_rpc_client_attr attr = {.identity = 1234};
+	static const struct {
+		uint64_t identity;
+		const char *reply;
+	} rows[] = {{1234, "1"}, {0, "2"}, {1234, "1"}}; /* 0: a random one */
 
-	rpc_start("tcp", NULL, &attr);
-	struct plx_rpc_client *first = caller;
-	assert_int_equal(once(ECHO, 1, "mine", &outcome), PLX_RPC_OK);
-	assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
-	assert_false(outcome.may_have_run);
-	for (int i = 0; i < 2; i++) {
-		attr.identity = i ? 1234 : 0;
-		second = make_client_of(service, &attr);
-		wait_up(second);
-		caller = second;
-		assert_int_equal(once(ECHO, 1, "yours", &outcome), PLX_RPC_OK);
-		assert_text(&outcome, i ? "mine" : "yours");
-		caller = first;
-		plx_rpc_client_destroy(second);
-		second = NULL;
+	fixture_start("tcp", false);
+	handled_count = 0;
+	service = make_service(here("0"), NULL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		destroy_caller();
+		caller = make_client_of(
+			service, &(struct plx_rpc_client_attr){.identity = rows[i].identity});
+		wait_up(caller);
+		assert_int_equal(once(ECHO, 1, i ? "2" : "1", &outcome), PLX_RPC_OK);
+		assert_text(&outcome, rows[i].reply);
+		assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
+		assert_false(outcome.may_have_run);
 	}
 	assert_int_equal(handled_count, 2);
 }
 
-KEY_TEST(a_repeat_waits_for_the_first_request)
+TEST(a_repeat_waits_for_the_first_request)
 {
 	struct outcome first, again, given_up;
 
@@ -114,29 +108,24 @@ KEY_TEST(a_repeat_waits_for_the_first_request)
 }
 
 /* The client and its waiting requests are gone; the first one is still owed its reply. */
-KEY_TEST(a_waiting_client_may_disconnect)
+TEST(a_waiting_client_may_disconnect)
 {
 	struct outcome first, again;
 
-	second = make_client_of(service, NULL);
 	call_key(LATER, 1, "", &first);
 	is_kept(1);
 	call_key(LATER, 1, "", &again);
-	pump_ms(20);
-	assert_int_equal(service_stats().open, 2);
-	plx_rpc_client_destroy(caller);
-	caller = second;
-	second = NULL;
+	PUMP_UNTIL(service_stats().open == 2);
+	destroy_caller();
 	assert_int_equal(again.status, PLX_RPC_CANCELLED);
-	PUMP_UNTIL(service_stats().clients <= 1);
+	PUMP_UNTIL(service_stats().clients == 0);
 	assert_int_equal(service_stats().open, 1);
 	assert_int_equal(gone_count, 1);
 	reply_to(0, "");
-	wait_up(caller);
-	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
+	assert_int_equal(service_stats().open, 0);
 }
 
-KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
+TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
 {
 	struct plx_rpc_service_attr attr = {.keys_max = 32, .key_ns = 200 * PLX_NS_PER_MS};
 
@@ -153,7 +142,7 @@ KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
 	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_OK);
 }
 
-KEY_TEST_BARE(remembered_replies_are_bounded)
+TEST_BARE(remembered_replies_are_bounded)
 {
 	char text[101] = "";
 
@@ -167,28 +156,6 @@ KEY_TEST_BARE(remembered_replies_are_bounded)
 	assert_int_equal(once(ECHO, 2, text, &outcome), PLX_RPC_OVERLOADED);
 	assert_true(outcome.may_have_run);
 	assert_int_equal(handled_count, 2);
-}
-
-/* Many keys, each requested twice at once and again later: tests the chains and slabs. */
-KEY_TEST(a_service_remembers_many_keys)
-{
-	static struct outcome outcomes[2000];
-	struct outcome again;
-
-	for (unsigned i = 0; i < 2000; i++) {
-		struct plx_rpc_call call = {.method = ECHO, .key = 1 + i / 2};
-
-		call_as(call, &i, sizeof(i), &outcomes[i]);
-	}
-	for (unsigned i = 0; i < 2000; i++) {
-		unsigned expected = i / 2 * 2;
-
-		expect_status(&outcomes[i], PLX_RPC_OK);
-		assert_memory_equal(outcomes[i].data, &expected, sizeof(expected));
-	}
-	for (unsigned i = 0; i < 1000; i++)
-		assert_int_equal(once(ECHO, 1 + i, "", &again), PLX_RPC_OK);
-	assert_int_equal(handled_count, 1000);
 }
 
 PLX_TEST_MAIN()

@@ -11,67 +11,43 @@ bool __wrap_plx_link_is_same_host(const struct plx_link *link)
 	return false;
 }
 
-static int stop(void **state)
+PLX_TEST(services_answer_self_tests_of_other_hosts_only_with_a_rate)
 {
-	rpc_stop();
-	selftest_stop();
-	return 0;
+	static const uint32_t self_tests[] = {PLX_RPC_ECHO, PLX_RPC_DISCARD, PLX_RPC_DESCRIBE};
+
+	for (uint32_t rate = 0; rate <= 1000; rate += 1000) {
+		rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = rate}, NULL);
+		for (unsigned i = 0; i < PLX_ARRAY_LEN(self_tests); i++)
+			call_expecting(rate ? PLX_RPC_OK : PLX_RPC_DENIED, self_tests[i], NULL, 0,
+				       &outcome);
+		/* Its own methods are available to all. */
+		call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
+		rpc_stop();
+	}
 }
 
-static enum plx_rpc_status status_of(uint32_t method)
-{
-	call_it(method, NULL, 0, &outcome);
-	wait_done(&outcome);
-	return outcome.status;
-}
-
-#define WITH_SERVICE(name) PLX_TEST_WITH(name, NULL, stop)
-
-WITH_SERVICE(a_service_denies_the_self_test_to_other_hosts)
-{
-	rpc_start("tcp", NULL, NULL);
-	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_DENIED);
-	assert_int_equal(status_of(PLX_RPC_DISCARD), PLX_RPC_DENIED);
-	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_DENIED);
-	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are available to all */
-}
-
-WITH_SERVICE(a_service_with_a_rate_allows_the_self_test_to_other_hosts)
-{
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = 1000}, NULL);
-	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_OK);
-	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_OK);
-}
-
-static void expect_of_process(bool remote, unsigned opened)
+PLX_TEST(a_process_answers_self_tests_of_other_hosts_only_if_configured)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
 
-	fixture_start("tcp", false);
-	rpc_say(&attr, RPC_CLIENT);
-	assert_int_equal(selftest_start(1000, remote), 0);
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-	assert_true(pump_until(opened ? &client.opened : &client.closed, 1, 3000));
-	assert_int_equal(client.opened, opened);
-	if (opened)
-		plx_link_abort(client.link);
-	else
-		assert_non_null(strstr(client.text, "to its own host alone"));
-	plx_listener_close(listener);
-	plx_fabric_drain(PLX_NS_PER_S);
-	selftest_stop();
-	fixture_stop();
-}
-
-PLX_TEST(a_process_answers_self_tests_only_of_its_own_host)
-{
-	expect_of_process(false, 0);
-}
-
-PLX_TEST(a_process_answers_self_tests_of_other_hosts_if_configured)
-{
-	expect_of_process(true, 1);
+	for (int allows = 0; allows < 2; allows++) {
+		fixture_start("tcp", false);
+		rpc_say(&attr, RPC_CLIENT);
+		assert_works(selftest_start(1000, allows));
+		struct plx_listener *listener = fixture_listen(here("0"), NULL);
+		assert_works(plx_link_connect(plx_listener_address(listener), &attr, &client.link));
+		if (allows) {
+			PUMP_UNTIL(client.opened);
+			plx_link_abort(client.link);
+		} else {
+			PUMP_UNTIL(client.closed);
+			assert_has(client.text, "to its own host alone");
+		}
+		plx_listener_close(listener);
+		plx_fabric_drain(PLX_NS_PER_S);
+		selftest_stop();
+		fixture_stop();
+	}
 }
 
 PLX_TEST_MAIN()

@@ -159,17 +159,4 @@ PROCESS_TEST(the_number_of_clients_is_bounded)
 		plx_rpc_client_destroy(all[i]);
 }
 
-PROCESS_TEST(a_self_test_service_may_end_before_its_clients)
-{
-	assert_int_equal(selftest_start(1, false), -EALREADY);
-	connect_caller();
-	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
-	selftest_stop();
-	expect_status(&outcome, PLX_RPC_PEER_DOWN);
-	pump_ms(50);
-	assert_false(plx_rpc_client_is_up(caller));
-	assert_int_equal(selftest_start(1, false), 0);
-	wait_up(caller);
-}
-
 PLX_TEST_MAIN()

@@ -152,24 +152,6 @@ RETRY_TEST(a_retried_call_keeps_its_deadline)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-TEST_BARE(a_retried_call_can_be_cancelled)
-{
-	struct plx_rpc_call call = {.method = LATER, .key = 7, .retry = true};
-
-	/* Random, so it is long in tests where it must not end. */
-	rpc_start("tcp", NULL,
-		  &(struct plx_rpc_client_attr){.deadline_ns = 3600 * PLX_NS_PER_S,
-						.reconnect_min_ns = 3600 * PLX_NS_PER_S});
-	plx_rpc_call_id id = call_as(call, NULL, 0, &outcome);
-	is_kept(1);
-	cut_link();
-	PUMP_UNTIL(client_stats().waiting == 1);
-	assert_int_equal(plx_rpc_cancel(caller, id), 0);
-	expect_status(&outcome, PLX_RPC_CANCELLED);
-	assert_true(outcome.may_have_run);
-	assert_int_equal(client_stats().waiting, 0);
-}
-
 /* Past half of the time that keys are remembered, nothing is certain. */
 TEST_BARE(a_retry_past_the_key_time_is_not_made)
 {
@@ -187,14 +169,19 @@ TEST_BARE(a_retry_past_the_key_time_is_not_made)
 
 /* Full services ------------------------------------------------------------------------------- */
 
-RETRY_TEST(a_refused_call_waits_for_room)
+RETRY_TEST(a_refused_call_waits_for_room_and_can_be_cancelled)
 {
-	struct outcome first;
+	struct outcome first, cancelled;
+	plx_rpc_call_id id;
 
 	call_it(ONE, NULL, 0, &first);
+	id = call_as((struct plx_rpc_call){.method = ONE, .retry = true}, NULL, 0, &cancelled);
+	PUMP_UNTIL(client_stats().waiting == 1);
+	assert_works(plx_rpc_cancel(caller, id));
+	expect_status(&cancelled, PLX_RPC_CANCELLED);
+	assert_false(cancelled.may_have_run);
 	call_retry(ONE, 0, 0, &outcome);
-	while (client_stats().retried < 3)
-		pump_ms(1);
+	PUMP_UNTIL(client_stats().retried >= 3);
 	assert_int_equal(client_stats().open, 2);
 	assert_int_equal(kept_count, 1);
 	reply_to(0, "first");

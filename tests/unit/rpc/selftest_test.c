@@ -105,19 +105,6 @@ TEST(requests_and_clients_lead_to_their_links)
 	assert_null(plx_rpc_client_link(caller));
 }
 
-/* The service's operator cannot make them faster. */
-TEST_BARE(self_test_methods_are_not_reported_as_slow)
-{
-	rpc_start("tcp", &(struct plx_rpc_service_attr){.slow_ns = 1}, NULL);
-	log_capture();
-	describe_it();
-	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, NULL, 0, &outcome);
-	assert_int_equal(log_count("its handler ran"), 0);
-	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
-	assert_int_equal(log_count("its handler ran"), 1);
-	plx_log_set_sink(NULL, NULL);
-}
-
 TEST_BARE(the_self_test_rate_is_bounded)
 {
 	unsigned good = 0, busy = 0;

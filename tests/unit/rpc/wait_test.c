@@ -6,7 +6,6 @@
 #include "rpc_fixture.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #define CALLS 200
 
@@ -191,21 +190,6 @@ static void expect_deadline(bool may_have_run)
 	assert_int_equal(late_answer.may_have_run, may_have_run);
 	assert_int_equal(late_answer.length, 0);
 	assert_null(late_answer.data);
-}
-
-/* The deadline counts from the call, even if the client's lcore is late. */
-PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
-{
-	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
-	pthread_t thread;
-
-	rpc_start("tcp", NULL, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, call_briefly, NULL), 0);
-	nanosleep(&while_away, NULL);
-	assert_null(result_of(thread));
-	expect_deadline(false);
-	assert_int_equal(handled_count, 0);
-	rpc_stop();
 }
 
 PLX_TEST(a_thread_does_not_wait_for_an_lcore_without_a_loop)
