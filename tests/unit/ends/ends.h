@@ -63,7 +63,7 @@ struct ends_part {
 	unsigned callback_count;
 };
 
-extern const struct ends_part ends_lcore, ends_link, ends_session, ends_rpc, ends_netio;
+extern const struct ends_part ends_lcore, ends_link, ends_rpc, ends_netio;
 extern struct netio_context ends_context; /* not in ENDS_IN_FINI */
 
 /** A callback of an object runs: make the call, if this is the callback of the pair. Fails if the
@@ -82,6 +82,30 @@ void ends_turn_until(bool (*done)(void));
 #define ENDS_ALL    (ENDS_RUNS | ENDS_DRAINS | ENDS_FINIS)
 #define ENDS_NETIO  (1u << ENDS_IN_NETIO_RUN | 1u << ENDS_IN_NETIO_DRAIN | 1u << ENDS_IN_NETIO_FINI)
 
+/** A callback with those parameters that only runs ends_in. */
+#define ENDS_RUN(function, callback, object, ...) \
+	static void function(__VA_ARGS__)         \
+	{                                         \
+		ends_in(callback, object);        \
+	}
+
+/** A call of one function that returns nothing. */
+#define ENDS_CALL(function, ...)         \
+	static int call_##function(void) \
+	{                                \
+		function(__VA_ARGS__);   \
+		return 0;                \
+	}
+
+/** The same of an object, none of whose callbacks follows. Objects of NetIO may be ended twice. */
+#define ENDS_FINISH(name, function, object) \
+	static int name(void)               \
+	{                                   \
+		function(&object);          \
+		ends_ended(&object);        \
+		return 0;                   \
+	}
+
 /** A call that only needs a handle, and takes it. The address of the handle names the object. */
 #define ENDS_TAKE(function, handle)    \
 	static int take_##handle(void) \
@@ -93,5 +117,12 @@ void ends_turn_until(bool (*done)(void));
 		ends_ended(&handle);   \
 		return 0;              \
 	}
+
+/** The part of a file with these functions and tables. */
+#define ENDS_PART(part, name)                                           \
+	const struct ends_part part = {name,      up,                   \
+				       kick,      down,                 \
+				       calls,     PLX_ARRAY_LEN(calls), \
+				       callbacks, PLX_ARRAY_LEN(callbacks)}
 
 #endif

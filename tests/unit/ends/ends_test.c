@@ -11,8 +11,7 @@
 #define TURNS_MAX  20000 /* in which a callback has run, or does not */
 #define TURNS_MORE 30    /* after the call */
 
-static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_session, &ends_rpc,
-						&ends_netio};
+static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_rpc, &ends_netio};
 #define PARTS PLX_ARRAY_LEN(parts)
 
 static const char *const places[] = {
@@ -115,17 +114,12 @@ static int throw_exception(void)
 
 static const struct ends_call throwing = {"an exception", ENDS_CALLS, throw_exception};
 
-static bool is_late(void *limit_ns)
-{
-	return plx_now_ns() >= *(uint64_t *)limit_ns;
-}
-
 void ends_turn_until(bool (*done)(void))
 {
 	uint64_t limit_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
 
 	while (!done()) {
-		if (is_late(&limit_ns)) {
+		if (plx_now_ns() >= limit_ns) {
 			PLX_LINK_FOREACH(link)
 			print_error("a link to %s is left\n", plx_link_peer(link));
 			fail_msg("not ready after 10 s; %u links and listeners are open",
@@ -347,8 +341,6 @@ static void try_callback(const struct ends_callback *callback, unsigned number)
 				try_call(&parts[i]->calls[j], tried_before);
 		}
 	}
-	if (!runs_here)
-		print_message("%s does not run in %s\n", callback->name, places[now.place]);
 }
 
 static void try_place(enum ends_place place)

@@ -12,19 +12,21 @@ static struct plx_signal fired;
 static struct plx_call call;
 static int ends[2];
 
-static void on_timer(struct plx_timer *one, void *arg)
-{
-	ends_in("timer", &timer);
-}
-
-static void on_task(struct plx_task *one, void *arg)
-{
-	ends_in("task", &task);
-}
+ENDS_RUN(on_timer, "timer", &timer, struct plx_timer *one, void *arg)
+ENDS_RUN(on_task, "task", &task, struct plx_task *one, void *arg)
+ENDS_RUN(on_signal, "signal", &fired, struct plx_signal *signal, uint64_t fires, void *arg)
+ENDS_RUN(on_sent, "message", NULL, void *arg)
+ENDS_RUN(on_done, "call's done", NULL, struct plx_call *one, int result, void *arg)
 
 static int on_poll(void *arg, uint64_t now_ns)
 {
 	ends_in("poller", &poller);
+	return 0;
+}
+
+static int on_call(struct plx_call *one, void *arg)
+{
+	ends_in("call", NULL);
 	return 0;
 }
 
@@ -34,27 +36,6 @@ static void on_fd(int fd, uint32_t events, void *arg)
 
 	if (read(fd, &byte, 1) == 1)
 		ends_in("descriptor", &watch);
-}
-
-static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
-{
-	ends_in("signal", &fired);
-}
-
-static void on_sent(void *arg)
-{
-	ends_in("message", NULL);
-}
-
-static int on_call(struct plx_call *one, void *arg)
-{
-	ends_in("call", NULL);
-	return 0;
-}
-
-static void on_done(struct plx_call *one, int result, void *arg)
-{
-	ends_in("call's done", NULL);
 }
 
 static void up(const char *provider)
@@ -78,38 +59,14 @@ static void kick(void)
 	assert_works(plx_lcore_call(plx_lcore_id(), &call));
 }
 
-static int stop_timer(void)
-{
-	plx_timer_stop(&timer);
-	ends_ended(&timer);
-	return 0;
-}
-
-static int cancel_task(void)
-{
-	plx_task_cancel(&task);
-	ends_ended(&task);
-	return 0;
-}
-
-static int finish_signal(void)
-{
-	plx_signal_fini(&fired);
-	ends_ended(&fired);
-	return 0;
-}
-
-static int quit(void)
-{
-	plx_loop_quit();
-	return 0;
-}
-
-static int stop(void)
-{
-	plx_stop();
-	return 0;
-}
+ENDS_FINISH(stop_timer, plx_timer_stop, timer)
+ENDS_FINISH(cancel_task, plx_task_cancel, task)
+ENDS_FINISH(finish_signal, plx_signal_fini, fired)
+ENDS_TAKE(plx_poller_remove, poller)
+ENDS_TAKE(plx_fd_remove, watch)
+ENDS_CALL(plx_loop_quit)
+ENDS_CALL(plx_stop)
+ENDS_CALL(plx_mem_fini)
 
 static bool is_done(void *arg)
 {
@@ -125,15 +82,6 @@ static int lcores_fini(void)
 {
 	return plx_lcores_fini(0);
 }
-
-static int mem_fini(void)
-{
-	plx_mem_fini();
-	return 0;
-}
-
-ENDS_TAKE(plx_poller_remove, poller)
-ENDS_TAKE(plx_fd_remove, watch)
 
 static void down(bool is_up)
 {
@@ -156,14 +104,14 @@ static const struct ends_call calls[] = {
 	{"plx_poller_remove", ENDS_WORKS, take_poller},
 	{"plx_fd_remove", ENDS_WORKS, take_watch},
 	{"plx_signal_fini", ENDS_WORKS, finish_signal},
-	{"plx_loop_quit", ENDS_DEFERS, quit},
-	{"plx_stop", ENDS_DEFERS, stop},
+	{"plx_loop_quit", ENDS_DEFERS, call_plx_loop_quit},
+	{"plx_stop", ENDS_DEFERS, call_plx_stop},
 	{"plx_loop_run", ENDS_REFUSES, plx_loop_run},
 	{"plx_loop_turn", ENDS_REFUSES, plx_loop_turn},
 	{"plx_loop_until", ENDS_REFUSES, until},
 	{"plx_lcores_fini", ENDS_REFUSES, lcores_fini},
 	{"plx_eal_fini", ENDS_REFUSES, plx_eal_fini},
-	{"plx_mem_fini", ENDS_LOGS, mem_fini},
+	{"plx_mem_fini", ENDS_LOGS, call_plx_mem_fini},
 };
 
 static const struct ends_callback callbacks[] = {
@@ -172,6 +120,4 @@ static const struct ends_callback callbacks[] = {
 	{"call", ENDS_ALL},        {"call's done", ENDS_ALL},
 };
 
-const struct ends_part ends_lcore = {
-	"lcore", up, kick, down, calls, PLX_ARRAY_LEN(calls), callbacks, PLX_ARRAY_LEN(callbacks),
-};
+ENDS_PART(ends_lcore, "lcore");

@@ -15,28 +15,24 @@ static unsigned open_count;
 static bool has_direct;
 static uint8_t memory[4096];
 
-static void enlist(struct plx_link *link)
+/* Where a link is listed; NULL: where there is room. */
+static struct plx_link **place_of(const struct plx_link *link)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		if (links[i] == link)
-			return;
+			return &links[i];
 	}
-	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		if (!links[i]) {
-			links[i] = link;
-			return;
-		}
-	}
-	fail_msg("more than %d links", LINKS_MAX);
+	return NULL;
 }
 
-static bool is_there(const struct plx_link *link)
+static void enlist(struct plx_link *link)
 {
-	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		if (link && links[i] == link)
-			return true;
-	}
-	return false;
+	struct plx_link **free_place = place_of(NULL);
+
+	if (place_of(link))
+		return;
+	assert_non_null(free_place);
+	*free_place = link;
 }
 
 static void in(struct plx_link *link, const char *callback)
@@ -44,6 +40,20 @@ static void in(struct plx_link *link, const char *callback)
 	current = link;
 	ends_in(callback, NULL);
 }
+
+/* A callback of a link that only runs `in`. */
+#define RUNS_IN(function, callback, ...)                                       \
+	static void function(struct plx_link *link, ##__VA_ARGS__, void *user) \
+	{                                                                      \
+		in(link, callback);                                            \
+	}
+
+RUNS_IN(on_message, "on_message", struct plx_buf *message)
+RUNS_IN(on_writable, "on_writable")
+RUNS_IN(on_credit, "on_credit")
+RUNS_IN(on_put, "on_put", uint32_t value)
+RUNS_IN(on_sent, user, struct plx_buf *buf, int status)
+ENDS_RUN(on_released, "region released", NULL, void *base, size_t bytes, void *arg)
 
 static const char *on_hello(struct plx_link *link, void *user)
 {
@@ -58,47 +68,15 @@ static void on_open(struct plx_link *link, void *user)
 	in(link, "on_open");
 }
 
-static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	in(link, "on_message");
-}
-
-static void on_writable(struct plx_link *link, void *user)
-{
-	in(link, "on_writable");
-}
-
-static void on_credit(struct plx_link *link, void *user)
-{
-	in(link, "on_credit");
-}
-
-static void on_put(struct plx_link *link, uint32_t value, void *user)
-{
-	in(link, "on_put");
-}
-
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
 {
-	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		if (links[i] == link)
-			links[i] = NULL;
-	}
+	if (place_of(link))
+		*place_of(link) = NULL;
 	if (link == granted_by)
 		region = NULL;
 	current = NULL;
 	ends_in("on_close", NULL);
-}
-
-static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
-{
-	in(link, arg);
-}
-
-static void on_released(void *base, size_t bytes, void *arg)
-{
-	ends_in("region released", NULL);
 }
 
 static uint32_t place(struct plx_listener *one, const struct sockaddr *peer, void *arg)
@@ -243,7 +221,9 @@ static void kick(void)
 
 static struct plx_link *target(void)
 {
-	return is_there(current) ? current : is_there(client) ? client : NULL;
+	if (current && place_of(current))
+		return current;
+	return place_of(client) ? client : NULL;
 }
 
 static int close_link(void)
@@ -268,18 +248,13 @@ static int abort_all(void)
 	return 0;
 }
 
-static int fabric_fini(void)
-{
-	plx_fabric_fini();
-	return 0;
-}
-
 static int drain(void)
 {
 	return plx_fabric_drain(PLX_NEVER);
 }
 
 ENDS_TAKE(plx_listener_close, listener)
+ENDS_CALL(plx_fabric_fini)
 
 static void down(bool is_up)
 {
@@ -298,7 +273,7 @@ static const struct ends_call calls[] = {
 	{"plx_listener_close", ENDS_WORKS, take_listener},
 	{"plx_region_revoke", ENDS_DEFERS, revoke_region},
 	{"plx_fabric_drain", ENDS_REFUSES, drain},
-	{"plx_fabric_fini", ENDS_LOGS, fabric_fini},
+	{"plx_fabric_fini", ENDS_LOGS, call_plx_fabric_fini},
 };
 
 static const struct ends_callback callbacks[] = {
@@ -315,6 +290,4 @@ static const struct ends_callback callbacks[] = {
 	{"on_close", ENDS_ALL & ~(1u << ENDS_IN_NETIO_DRAIN)},
 };
 
-const struct ends_part ends_link = {
-	"link", up, kick, down, calls, PLX_ARRAY_LEN(calls), callbacks, PLX_ARRAY_LEN(callbacks),
-};
+ENDS_PART(ends_link, "link");

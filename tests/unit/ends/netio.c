@@ -196,11 +196,7 @@ static void kick(void)
 
 /* The calls ---------------------------------------------------------------------------------- */
 
-static int terminate(void)
-{
-	netio_terminate(evloop);
-	return 0;
-}
+ENDS_CALL(netio_terminate, evloop)
 
 static int run(void)
 {
@@ -222,25 +218,16 @@ static int fini(void)
 	return netio_fini(&ends_context);
 }
 
-/* Handles of NetIO accept a second fini. */
-#define FINISH(name, function, object) \
-	static int name(void)          \
-	{                              \
-		function(&object);     \
-		ends_ended(&object);   \
-		return 0;              \
-	}
-
-FINISH(finish_signal, netio_signal_fini, fired)
-FINISH(stop_timer, netio_timer_stop, timer)
-FINISH(finish_fd, netio_fd_fini, watch)
-FINISH(finish_sender, netio_send_socket_fini, sending)
-FINISH(finish_buffered, netio_buffered_send_socket_fini, buffered)
-FINISH(finish_listening, netio_listen_socket_fini, listening)
-FINISH(finish_publishing, netio_publish_socket_fini, publishing)
-FINISH(finish_unbuffered, netio_unbuffered_publish_socket_fini, unbuffered)
-FINISH(finish_subscribing, netio_subscribe_socket_fini, subscribing)
-FINISH(finish_pushing, netio_push_socket_fini, pushing)
+ENDS_FINISH(finish_signal, netio_signal_fini, fired)
+ENDS_FINISH(stop_timer, netio_timer_stop, timer)
+ENDS_FINISH(finish_fd, netio_fd_fini, watch)
+ENDS_FINISH(finish_sender, netio_send_socket_fini, sending)
+ENDS_FINISH(finish_buffered, netio_buffered_send_socket_fini, buffered)
+ENDS_FINISH(finish_listening, netio_listen_socket_fini, listening)
+ENDS_FINISH(finish_publishing, netio_publish_socket_fini, publishing)
+ENDS_FINISH(finish_unbuffered, netio_unbuffered_publish_socket_fini, unbuffered)
+ENDS_FINISH(finish_subscribing, netio_subscribe_socket_fini, subscribing)
+ENDS_FINISH(finish_pushing, netio_push_socket_fini, pushing)
 
 static int disconnect(void)
 {
@@ -289,11 +276,8 @@ static int renew_sender(void)
 	return 0;
 }
 
-static int finish_all(void)
+static void finish_sockets(void)
 {
-	finish_signal();
-	stop_timer();
-	finish_fd();
 	finish_sender();
 	finish_buffered();
 	finish_listening();
@@ -301,6 +285,14 @@ static int finish_all(void)
 	finish_unbuffered();
 	finish_subscribing();
 	finish_pushing();
+}
+
+static int finish_all(void)
+{
+	finish_signal();
+	stop_timer();
+	finish_fd();
+	finish_sockets();
 	return 0;
 }
 
@@ -312,23 +304,17 @@ static void down(bool is_up)
 		finish_fd();
 	close(ends[0]);
 	close(ends[1]);
-	finish_sender();
 	netio_send_socket_fini(&to_close);
 	netio_send_socket_fini(&connecting);
 	netio_send_socket_fini(&refused);
-	finish_buffered();
 	netio_buffered_send_socket_fini(&buffered_refused);
-	finish_pushing();
-	finish_subscribing();
-	finish_publishing();
 	netio_publish_socket_fini(&publishing_later);
 	netio_publish_socket_fini(&leaving);
-	finish_unbuffered();
-	finish_listening();
+	finish_sockets();
 }
 
 static const struct ends_call calls[] = {
-	{"netio_terminate", ENDS_DEFERS, terminate},
+	{"netio_terminate", ENDS_DEFERS, call_netio_terminate},
 	{"netio_run", ENDS_REFUSES, run},
 	{"netio_drain", ENDS_REFUSES, drain},
 	{"netio_fini", ENDS_REFUSES, fini},
@@ -401,6 +387,4 @@ static const struct ends_callback callbacks[] = {
 	{"cb_unsubscribed of a publish socket", ENDS_RUNS},
 };
 
-const struct ends_part ends_netio = {
-	"NetIO", up, kick, down, calls, PLX_ARRAY_LEN(calls), callbacks, PLX_ARRAY_LEN(callbacks),
-};
+ENDS_PART(ends_netio, "NetIO");

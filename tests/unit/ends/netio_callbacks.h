@@ -29,20 +29,10 @@ static unsigned established, subscribed;
 static uint64_t keys[256];
 static const char *provider_used;
 
-static void on_init(void)
-{
-	ends_in("cb_init", NULL);
-}
-
-static void on_signal(void *data)
-{
-	ends_in("netio signal", &fired);
-}
-
-static void on_timer(void *data)
-{
-	ends_in("netio timer", &timer);
-}
+ENDS_RUN(on_init, "cb_init", NULL, void)
+ENDS_RUN(on_signal, "netio signal", &fired, void *data)
+ENDS_RUN(on_timer, "netio timer", &timer, void *data)
+ENDS_RUN(on_post, "posted function", NULL, void *data)
 
 static void on_fd(int fd, uint32_t events, void *data)
 {
@@ -50,11 +40,6 @@ static void on_fd(int fd, uint32_t events, void *data)
 
 	if (read(fd, &byte, 1) == 1)
 		ends_in("netio descriptor", &watch);
-}
-
-static void on_post(void *data)
-{
-	ends_in("posted function", NULL);
 }
 
 /* Connections -------------------------------------------------------------------------------- */
@@ -141,39 +126,33 @@ static void on_message(struct netio_recv_socket *connection, const struct netio_
 	ends_in("cb_msg_received of a listening socket", &listening);
 }
 
-/* A callback of one object, which is its first parameter or another one. */
-#define RUNS(name, callback, object, ...)  \
-	static void name(__VA_ARGS__)      \
-	{                                  \
-		ends_in(callback, object); \
-	}
-
-RUNS(on_answer, "cb_msg_received of an answer", socket, struct netio_send_socket *socket,
-     const struct netio_msg *msg)
-RUNS(on_buffered_answer, "cb_msg_received of a buffered socket", socket,
-     struct netio_buffered_send_socket *socket, const struct netio_msg *msg)
-RUNS(on_pushed_answer, "cb_msg_received of a push socket", &pushing,
-     struct netio_push_receiver *receiver, const struct netio_msg *msg)
-RUNS(on_published, "cb_msg_received of a subscribe socket", socket,
-     struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-RUNS(on_gap, "cb_gap", &subscribing, struct netio_publisher *publisher, const struct netio_gap *gap)
-RUNS(on_completed, "cb_send_completed", socket, struct netio_send_socket *socket, uint64_t key,
-     int status)
-RUNS(on_replied, "cb_send_completed of a listening socket", &listening,
-     struct netio_recv_socket *socket, uint64_t key, int status)
-RUNS(on_taken, "cb_msg_published", socket, struct netio_unbuffered_publish_socket *socket,
-     uint64_t key, int status)
-RUNS(on_room, "cb_buffers_available", socket, struct netio_send_socket *socket)
-RUNS(on_buffered_room, "cb_buffers_available of a buffered socket", socket,
-     struct netio_buffered_send_socket *socket)
-RUNS(on_reply_room, "cb_buffers_available of a listening socket", &listening,
-     struct netio_recv_socket *socket)
-RUNS(on_push_room, "cb_buffers_available of a push socket", socket,
-     struct netio_push_socket *socket)
-RUNS(on_publish_room, "cb_buffers_available of a publish socket", socket,
-     struct netio_publish_socket *socket)
-RUNS(on_unbuffered_room, "cb_buffers_available of an unbuffered publish socket", socket,
-     struct netio_unbuffered_publish_socket *socket)
+ENDS_RUN(on_answer, "cb_msg_received of an answer", socket, struct netio_send_socket *socket,
+	 const struct netio_msg *msg)
+ENDS_RUN(on_buffered_answer, "cb_msg_received of a buffered socket", socket,
+	 struct netio_buffered_send_socket *socket, const struct netio_msg *msg)
+ENDS_RUN(on_pushed_answer, "cb_msg_received of a push socket", &pushing,
+	 struct netio_push_receiver *receiver, const struct netio_msg *msg)
+ENDS_RUN(on_published, "cb_msg_received of a subscribe socket", socket,
+	 struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+ENDS_RUN(on_gap, "cb_gap", &subscribing, struct netio_publisher *publisher,
+	 const struct netio_gap *gap)
+ENDS_RUN(on_completed, "cb_send_completed", socket, struct netio_send_socket *socket, uint64_t key,
+	 int status)
+ENDS_RUN(on_replied, "cb_send_completed of a listening socket", &listening,
+	 struct netio_recv_socket *socket, uint64_t key, int status)
+ENDS_RUN(on_taken, "cb_msg_published", socket, struct netio_unbuffered_publish_socket *socket,
+	 uint64_t key, int status)
+ENDS_RUN(on_room, "cb_buffers_available", socket, struct netio_send_socket *socket)
+ENDS_RUN(on_buffered_room, "cb_buffers_available of a buffered socket", socket,
+	 struct netio_buffered_send_socket *socket)
+ENDS_RUN(on_reply_room, "cb_buffers_available of a listening socket", &listening,
+	 struct netio_recv_socket *socket)
+ENDS_RUN(on_push_room, "cb_buffers_available of a push socket", socket,
+	 struct netio_push_socket *socket)
+ENDS_RUN(on_publish_room, "cb_buffers_available of a publish socket", socket,
+	 struct netio_publish_socket *socket)
+ENDS_RUN(on_unbuffered_room, "cb_buffers_available of an unbuffered publish socket", socket,
+	 struct netio_unbuffered_publish_socket *socket)
 
 /* Subscriptions ------------------------------------------------------------------------------ */
 
@@ -183,17 +162,17 @@ static void on_subscribed(struct netio_publisher *publisher, const struct netio_
 	ends_in("cb_subscribed", &subscribing);
 }
 
-RUNS(on_unsubscribed, "cb_unsubscribed", &subscribing, struct netio_publisher *publisher,
-     const struct netio_subscription *one)
-RUNS(on_not_subscribed, "cb_subscription_refused", &subscribing, struct netio_publisher *publisher,
-     const struct netio_subscription *one, const char *why)
-RUNS(on_lost, "cb_subscription_lost", &subscribing, struct netio_publisher *publisher,
-     const struct netio_subscription *one, const char *why)
-RUNS(on_resumed, "cb_subscription_resumed", &subscribing, struct netio_publisher *publisher,
-     const struct netio_subscription *one)
-RUNS(on_subscriber_added, "cb_subscribed of a publish socket", one->socket,
-     struct netio_subscriber *one, const struct netio_subscription *to)
-RUNS(on_subscriber_removed, "cb_unsubscribed of a publish socket", one->socket,
-     struct netio_subscriber *one, const struct netio_subscription *to)
+ENDS_RUN(on_unsubscribed, "cb_unsubscribed", &subscribing, struct netio_publisher *publisher,
+	 const struct netio_subscription *one)
+ENDS_RUN(on_not_subscribed, "cb_subscription_refused", &subscribing,
+	 struct netio_publisher *publisher, const struct netio_subscription *one, const char *why)
+ENDS_RUN(on_lost, "cb_subscription_lost", &subscribing, struct netio_publisher *publisher,
+	 const struct netio_subscription *one, const char *why)
+ENDS_RUN(on_resumed, "cb_subscription_resumed", &subscribing, struct netio_publisher *publisher,
+	 const struct netio_subscription *one)
+ENDS_RUN(on_subscriber_added, "cb_subscribed of a publish socket", one->socket,
+	 struct netio_subscriber *one, const struct netio_subscription *to)
+ENDS_RUN(on_subscriber_removed, "cb_unsubscribed of a publish socket", one->socket,
+	 struct netio_subscriber *one, const struct netio_subscription *to)
 
 #endif

@@ -210,6 +210,4 @@ static const struct ends_callback callbacks[] = {
 	{"place of a service", ENDS_RUNS},
 };
 
-const struct ends_part ends_rpc = {
-	"service", up, kick, down, calls, PLX_ARRAY_LEN(calls), callbacks, PLX_ARRAY_LEN(callbacks),
-};
+ENDS_PART(ends_rpc, "service");

@@ -4,10 +4,7 @@
 #define ATTRIBUTES_FIXTURE_H
 
 #include "plx_rpc.h"
-#include "plx_session.h"
 #include "socket_fixture.h"
-
-#include "plx_fabric_driver.h"
 
 /* Each uses its structure, with defaults in other fields. Return: 0, or the refusal. */
 typedef int (*try_fn)(const void *attr);
@@ -18,42 +15,6 @@ typedef int (*try_fn)(const void *attr);
 	{                                       \
 		return result;                  \
 	}
-
-/* The process's settings, which are set while nothing runs. */
-static int try_plx_fabric_conf(const void *attr)
-{
-	struct plx_fabric_conf conf = *(const struct plx_fabric_conf *)attr;
-
-	conf.drivers = plx_drivers;
-	netio_down(NULL);
-	int rc = plx_fabric_init(&conf);
-	if (rc == 0)
-		plx_fabric_fini();
-	netio_up(NULL);
-	return rc;
-}
-
-static int try_plx_lcore_conf(const void *attr)
-{
-	struct plx_lcore_conf conf = *(const struct plx_lcore_conf *)attr;
-	struct plx_lcore_map map;
-	struct plx_topo *topo;
-	char list[32];
-
-	netio_down(NULL);
-	assert_int_equal(plx_topo_open(NULL, &topo), 0);
-	snprintf(list, sizeof(list), "0@%u", plx_cpuset_next(plx_topo_allowed(topo), 0));
-	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
-	conf.topo = topo;
-	conf.map = &map;
-	conf.main_lcore = PLX_LCORE_NONE;
-	int rc = plx_lcores_init(&conf);
-	assert_int_equal(plx_lcores_fini(PLX_NEVER), 0);
-	plx_lcore_map_fini(&map);
-	plx_topo_close(topo);
-	netio_up(NULL);
-	return rc;
-}
 
 /* Links ---------------------------------------------------------------------------------------- */
 
@@ -93,32 +54,6 @@ static int try_plx_link_attr(const void *attr)
 
 	listen.link.events = &events;
 	return try_listen(&listen);
-}
-
-static unsigned ended;
-
-PLX_COUNTS(on_end, ended, struct plx_session *session, void *user)
-
-static int try_plx_session_attr(const void *given)
-{
-	static const struct plx_session_events session_events = {.on_end = on_end};
-	struct plx_session_attr attr = *(const struct plx_session_attr *)given;
-	const struct plx_listen_attr listen = {.link.events = &events};
-	struct plx_listener *listener;
-	struct plx_session *session;
-
-	opened = closed = ended = 0;
-	attr.events = &session_events;
-	attr.link.events = &events;
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
-	int rc = plx_session_connect(plx_listener_address(listener), &attr, &session);
-	if (rc == 0) {
-		TURN_UNTIL(opened == 2);
-		plx_session_close(session);
-		TURN_UNTIL(closed == 2 && ended == 1);
-	}
-	plx_listener_close(listener);
-	return rc;
 }
 
 static int try_plx_admission(const void *attr)
@@ -279,34 +214,5 @@ static int try_publish(const struct netio_publish_attr *publish,
 
 TRY(netio_publish_attr, try_publish(attr, NULL))
 TRY(netio_subscribe_attr, try_publish(NULL, attr))
-
-static int try_plx_idle_conf(const void *attr)
-{
-	int rc = plx_idle_set(plx_lcore_id(), attr);
-
-	if (rc == 0)
-		plx_loop_turn();
-	assert_int_equal(plx_idle_set(plx_lcore_id(), &(struct plx_idle_conf){0}), 0);
-	return rc;
-}
-
-static int try_plx_pool_attr(const void *attr)
-{
-	struct plx_pool_attr full = *(const struct plx_pool_attr *)attr;
-	struct plx_pool *pool;
-
-	full.name = "attributes";
-	full.object_bytes = full.object_count = 64;
-	full.owner = PLX_LCORE_NONE;
-	full.node = PLX_NODE_ANY;
-	int rc = plx_pool_create(&full, &pool);
-	if (rc)
-		return rc;
-	void *object = plx_pool_get(pool);
-	assert_non_null(object);
-	plx_pool_put(pool, object);
-	plx_pool_destroy(pool);
-	return 0;
-}
 
 #endif

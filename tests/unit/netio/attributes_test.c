@@ -25,14 +25,6 @@ static const struct row {
 	ROW(plx_admission, links_per_host_max, WORKS),
 	ROW(plx_admission, accepts_per_s, WORKS),
 	ROW(plx_admission, handshakes_max, WORKS),
-	ROW(plx_fabric_conf, heartbeat_ns, WORKS),
-	ROW(plx_fabric_conf, dead_after_ns, REFUSED),
-	ROW(plx_fabric_conf, dead_after_max_ns, REFUSED),
-	ROW(plx_fabric_conf, receive_bytes, REFUSED),
-	ROW(plx_fabric_conf, partial_bytes, REFUSED),
-	ROW(plx_fabric_conf, turn_ns, REFUSED),
-	ROW(plx_fabric_conf, turn_max, WORKS),
-	ROW(plx_lcore_conf, lane_slots, REFUSED),
 	ROW(plx_link_attr, rx_buf_bytes, REFUSED),
 	ROW(plx_link_attr, rx_buf_count, REFUSED),
 	ROW(plx_link_attr, message_max_bytes, REFUSED),
@@ -60,8 +52,6 @@ static const struct row {
 	ROW(plx_rpc_client_attr, identity, WORKS), /* an ordinary number */
 	ROW(plx_rpc_client_attr, reconnect_min_ns, WORKS),
 	ROW(plx_rpc_client_attr, reconnect_max_ns, WORKS),
-	ROW(plx_session_attr, reconnect_min_ns, WORKS),
-	ROW(plx_session_attr, reconnect_max_ns, WORKS),
 	ROW(plx_rpc_call, deadline_ns, WORKS),
 	ROW(netio_connect_attr, connect_timeout_ns, WORKS),
 	ROW(netio_connect_attr, reconnect_min_ns, WORKS),
@@ -86,33 +76,41 @@ static const struct row {
 	ROW(netio_publish_attr, backlog_bytes, WORKS), /* truncated to the capacity of the pages */
 	ROW(netio_subscribe_attr, buffer_bytes, REFUSED),
 	ROW(netio_subscribe_attr, buffer_count, REFUSED),
-	ROW(plx_idle_conf, spin_max_ns, REFUSED),
-	ROW(plx_idle_conf, sleep_max_ns, WORKS),
-	ROW(plx_idle_conf, wake_ns, REFUSED),
-	ROW(plx_idle_conf, sleep_ns, REFUSED),
-	ROW(plx_pool_attr, cache_count, WORKS),
 };
 
-/* Fields without a default; ids; and fields that tests of lib/lcore and lib/eal check. */
+/* Fields without a default; ids; and fields that tests of lib/mem, lib/lcore, lib/fabric,
+ * lib/session and lib/eal check. */
 static const char *const others[] = {
-	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
-	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
-	"plx_eal_conf.log_level_count", "plx_eal_conf.main_lcore",     "plx_eal_conf.lane_slots",
-	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate", "plx_eal_conf.receive_bytes",
-	"plx_eal_conf.turn_ns",         "plx_eal_conf.turn_max",
+	"plx_lcore_conf.main_lcore",
+	"plx_lcore_conf.lane_slots",
+	"plx_idle_conf.spin_max_ns",
+	"plx_idle_conf.sleep_max_ns",
+	"plx_idle_conf.wake_ns",
+	"plx_idle_conf.sleep_ns",
+	"plx_pool_attr.object_count",
+	"plx_pool_attr.owner",
+	"plx_pool_attr.cache_count",
+	"plx_ring_attr.capacity",
+	"plx_ring_attr.element_bytes",
+	"plx_fabric_conf.heartbeat_ns",
+	"plx_fabric_conf.dead_after_ns",
+	"plx_fabric_conf.dead_after_max_ns",
+	"plx_fabric_conf.receive_bytes",
+	"plx_fabric_conf.partial_bytes",
+	"plx_fabric_conf.turn_ns",
+	"plx_fabric_conf.turn_max",
+	"plx_session_attr.reconnect_min_ns",
+	"plx_session_attr.reconnect_max_ns",
+	"plx_eal_conf.owned_count",
+	"plx_eal_conf.log_level_count",
+	"plx_eal_conf.main_lcore",
+	"plx_eal_conf.lane_slots",
+	"plx_eal_conf.heartbeat_ns",
+	"plx_eal_conf.self_test_rate",
+	"plx_eal_conf.receive_bytes",
+	"plx_eal_conf.turn_ns",
+	"plx_eal_conf.turn_max",
 };
-
-NETIO_TEST(a_zero_means_the_default_in_each_structure)
-{
-	static const uint64_t zeroes[256];
-
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		if (i && rows[i].try == rows[i - 1].try)
-			continue;
-		if (rows[i].try(zeroes) != 0)
-			fail_msg("%s: %s", rows[i].name, plx_error());
-	}
-}
 
 NETIO_TEST(the_largest_numbers_mean_what_the_table_says)
 {
@@ -170,25 +168,6 @@ NETIO_TEST(values_out_of_range_are_refused_with_the_reason)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(refusals); i++)
 		assert_fails(refusals[i].try(refusals[i].attr), -EINVAL, refusals[i].error);
-}
-
-NETIO_TEST(a_wait_may_have_no_timeout)
-{
-	struct plx_listen_attr listen = {.link.events = &events};
-	struct plx_rpc_service *service;
-	struct plx_listener *listener;
-	struct plx_link *link;
-
-	opened = closed = 0;
-	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
-	assert_int_equal(plx_rpc_service_finish(service, PLX_NEVER), 0);
-	plx_rpc_service_destroy(service);
-	assert_int_equal(netio_drain(&ctx.evloop, PLX_NEVER), 0);
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &listen.link, &link), 0);
-	TURN_UNTIL(opened == 2);
-	assert_int_equal(plx_fabric_drain(PLX_NEVER), 0);
-	assert_int_equal(closed, 2);
 }
 
 /* The headers ---------------------------------------------------------------------------------- */

@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending in pages. */
 #include "socket_fixture.h"
 
 #define BIG        (8u << 20)
 #define TIMEOUT_NS (800 * PLX_NS_PER_MS)
 
 static struct netio_buffered_send_socket sender;
-static unsigned established, refused, closed, available, answers;
+static unsigned established, closed, available;
 static uint64_t sent;
 static uint8_t bytes[BIG];
 
 PLX_COUNTS(on_established, established, struct netio_buffered_send_socket *socket)
-PLX_COUNTS(on_refused, refused, struct netio_buffered_send_socket *socket,
-	   enum plx_link_reason reason, const char *why)
 PLX_COUNTS(on_closed, closed, struct netio_buffered_send_socket *socket,
 	   enum plx_link_reason reason, const char *why)
 PLX_COUNTS(on_available, available, struct netio_buffered_send_socket *socket)
-PLX_COUNTS(on_answer, answers, struct netio_buffered_send_socket *socket,
-	   const struct netio_msg *msg)
 
 static void begin_with(const struct netio_listen_attr *listen, struct netio_buffered_attr attr)
 {
-	established = refused = closed = available = answers = 0;
+	established = closed = available = 0;
 	sent = 0;
 	listen_with(listen);
 	assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &sender, &attr), 0);
 	sender.cb_connection_established = on_established;
-	sender.cb_connection_refused = on_refused;
 	sender.cb_connection_closed = on_closed;
 	sender.cb_buffers_available = on_available;
-	sender.cb_msg_received = on_answer;
 	connect_buffered_to_listening(&sender);
 	TURN_UNTIL(established == 1 && heard.established == 1);
 }
 
 /* Pages of 1 KiB, and two buffers of the peer. */
-static void begin_with_pages(uint32_t count)
+static void begin_with_timeout(uint32_t count, uint64_t timeout_ns)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = count});
+		   (struct netio_buffered_attr){
+			   .page_bytes = 1024, .page_count = count, .timeout_ns = timeout_ns});
+}
+
+static void begin_with_pages(uint32_t count)
+{
+	begin_with_timeout(count, 0);
 }
 
 PLX_READS(struct netio_buffered_stats, stats, (void), netio_buffered_stats_read(&sender, &it))
@@ -106,60 +107,23 @@ SEND_TEST(a_page_is_sent_by_timer_flush_and_watermark)
 	assert_in_range(plx_now_ns() - began_ns, TIMEOUT_NS - TIMEOUT_NS / 50, LIMIT_NS);
 	assert_int_equal(stats().pages, 1);
 
-	/* On request; the timer restarts with the next page. */
+	/* On request, before that. */
 	send_surely(64);
-	turn_ms(100);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == 2);
-	began_ns = plx_now_ns();
-	send_surely(64);
-	TURN_UNTIL(heard.messages == 3);
-	assert_in_range(plx_now_ns() - began_ns, TIMEOUT_NS - TIMEOUT_NS / 50, LIMIT_NS);
+	flush();
 
 	/* At the watermark. */
 	for (unsigned i = 0; i < 13; i++)
 		send_surely(64);
-	assert_int_equal(stats().pages, 3); /* 13 entries of 72 bytes are queued */
+	assert_int_equal(stats().pages, 2); /* 13 entries of 72 bytes are queued */
 	send_surely(64);
-	assert_int_equal(stats().pages, 4);
-	TURN_UNTIL(heard.messages == 17);
+	assert_int_equal(stats().pages, 3);
+	TURN_UNTIL(heard.messages == sent);
 
 	/* If a message does not fit, it starts another page. */
 	send_surely(800);
 	send_surely(3600);
-	TURN_UNTIL(heard.messages == 19);
-	assert_int_equal(stats().pages, 6);
-}
-
-/* Send until AGAIN, while the receiver keeps everything. flushes: after each message. */
-static unsigned fill_pages(uint32_t watermark_bytes, bool flushes)
-{
-	unsigned count = 0;
-
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024,
-						.page_count = 64,
-						.watermark_bytes = watermark_bytes});
-	heard.kept.more = 512;
-	for (; send_next(64) == 0; count++) {
-		if (flushes)
-			assert_int_equal(netio_buffered_flush(&sender), 0);
-		plx_loop_turn();
-	}
-	release_all(&heard.kept);
 	TURN_UNTIL(heard.messages == sent);
-	end();
-	assert_int_equal(hear_no_more(&heard), 0);
-	return count;
-}
-
-SEND_TEST(pages_that_wait_are_filled)
-{
-	unsigned most = fill_pages(0, false);
-
-	assert_true(most > 600); /* 14 in each of 64 pages, less what the link has taken */
-	assert_in_range(fill_pages(0, true), most * 9 / 10, most);
-	assert_in_range(fill_pages(100, false), most * 9 / 10, most);
+	assert_int_equal(stats().pages, 5);
 }
 
 SEND_TEST(a_message_longer_than_a_page_is_reassembled)
@@ -193,16 +157,6 @@ SEND_TEST(a_message_longer_than_a_page_is_reassembled)
 	assert_int_equal(heard.tag, 0);
 }
 
-SEND_TEST(a_message_that_fills_a_page_fits_into_one)
-{
-	begin_with(NULL, (struct netio_buffered_attr){0});
-	fill(bytes, 0, 65536);
-	assert_works(netio_buffered_sendv_tagged(&sender, 1, &(struct iovec){bytes, 65536}, 1));
-	TURN_UNTIL(heard.messages == 1);
-	assert_int_equal(stats().pages, 1);
-	assert_int_equal(heard.len, 65536);
-}
-
 SEND_TEST(a_message_that_is_too_big_is_refused)
 {
 	assert_int_equal(netio_buffered_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
@@ -213,16 +167,7 @@ SEND_TEST(a_message_that_is_too_big_is_refused)
 	assert_fails(netio_buffered_send(&sender, bytes, 4273), NETIO_STATUS_TOO_BIG, "4 pages");
 	send_surely(4096); /* all of them */
 	send_surely(10);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == 2);
-}
-
-SEND_TEST(an_attribute_for_messages_of_1_MiB_has_128_pages)
-{
-	assert_works(netio_buffered_send_socket_init(
-		&ctx.evloop, &sender, &(struct netio_buffered_attr)NETIO_BUFFERED_ATTR_1M));
-	assert_int_equal(stats().pages_free, 128);
-	assert_int_equal(netio_buffered_flush(&sender), NETIO_STATUS_NOT_CONNECTED);
+	flush();
 }
 
 /* If the receiver keeps messages, the pages run out; one callback reports room. */
@@ -279,39 +224,10 @@ SEND_TEST(a_fast_sender_is_paced_until_it_pauses)
 	flush();
 }
 
-/* A sender that leaves the link mostly idle is not paced forever, and never for long. */
-SEND_TEST(a_sender_slower_than_the_link_is_not_paced)
-{
-	begin_with_pages(16);
-	assert_int_equal(send_until_again(), 16);
-	TURN_UNTIL(available == 1);
-	for (unsigned i = 0; i < 20; i++) {
-		assert_int_equal(send_next(900), 0);
-		TURN_UNTIL(stats().pages_free >= 15);
-	}
-	assert_in_range(send_until_again(), 15, 16);
-	flush();
-}
-
-SEND_TEST(a_sender_that_needs_many_pages_is_notified_of_them)
-{
-	begin_with_pages(4);
-	heard.kept.more = 500;
-	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
-	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
-	release_all(&heard.kept);
-	TURN_UNTIL(available == 1);
-	assert_int_equal(stats().pages_free, 4);
-	assert_int_equal(send_next(4000), 0);
-	flush();
-}
-
-/* Even if a short message has started a page, which would not be sent for a long time. */
+/* The page that a short message has started would not be sent for a long time. */
 SEND_TEST(a_started_page_does_not_block_a_sender_that_needs_all)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){
-			   .page_bytes = 1024, .page_count = 4, .timeout_ns = PLX_NEVER});
+	begin_with_timeout(4, PLX_NEVER);
 	heard.kept.more = 500;
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
 	release_all(&heard.kept);
@@ -342,48 +258,6 @@ SEND_TEST(queued_messages_are_sent_before_it_closes)
 	end();
 	TURN_UNTIL(heard.closed == 2);
 	assert_int_equal(heard.messages, 600);
-}
-
-SEND_TEST(queued_messages_are_sent_before_its_loop_ends)
-{
-	struct netio_eventloop loop;
-
-	listen_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	assert_int_equal(netio_eventloop_init(&loop), 0);
-	assert_works(netio_buffered_send_socket_init(
-		&loop, &sender,
-		&(struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64}));
-	connect_buffered_to_listening(&sender);
-	TURN_UNTIL(heard.established == 1 && netio_buffered_flush(&sender) == 0);
-	for (sent = 0; sent < 300;)
-		assert_int_equal(send_next(100), 0);
-	assert_int_equal(netio_eventloop_fini(&loop), 0);
-	assert_int_equal(heard.messages, 300);
-	TURN_UNTIL(heard.closed == 1);
-	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
-}
-
-/* A peer that takes a page now and then is waited for. */
-SEND_TEST(a_slow_peer_gets_all_messages)
-{
-	struct netio_msg msg;
-	unsigned got = 0;
-
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024,
-					       .buffer_count = 2,
-					       .queue_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 128});
-	for (unsigned i = 0; i < 50; i++)
-		assert_int_equal(send_next(1000), 0);
-	assert_int_equal(netio_buffered_disconnect(&sender), 0);
-	while (got < 50) {
-		turn_ms(30);
-		TURN_UNTIL(netio_recv(&heard.socket, &msg) == 0);
-		got++;
-		netio_msg_release(&msg);
-	}
-	TURN_UNTIL(closed == 1);
-	assert_int_equal(stats().messages_lost, 0);
 }
 
 SEND_TEST(a_slow_peer_gets_a_long_message_whole)
@@ -428,31 +302,6 @@ SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 	send_surely(3000);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.len == 3000);
-}
-
-/* Pages returned by a closed connection are not room: messages would not arrive. */
-SEND_TEST(room_on_a_dead_connection_is_not_reported)
-{
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20},
-		   (struct netio_buffered_attr){.page_bytes = 1 << 20, .page_count = 12});
-	while (send_next(1 << 20) == 0)
-		;
-	assert_int_equal(stats().pages_free, 0);
-	/* More than complete before the peer disconnects, fewer than the link has. */
-	assert_int_equal(send_next((6u << 20) - 1000), NETIO_STATUS_AGAIN);
-	cut_connection(&heard);
-	TURN_UNTIL(closed == 1);
-	assert_int_equal(available, 0);
-	assert_int_equal(stats().pages_free, 12);
-	assert_int_equal(stats().messages, 12);
-	assert_true(stats().messages_lost >= 4);
-}
-
-SEND_TEST(an_answer_arrives)
-{
-	begin_with(NULL, (struct netio_buffered_attr){0});
-	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
-	TURN_UNTIL(answers == 1);
 }
 
 PLX_TEST_MAIN()

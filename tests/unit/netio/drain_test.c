@@ -15,59 +15,12 @@ static void take_a_page(void *data)
 		release_messages(&heard.kept, 1);
 }
 
-/* A second loop on this lcore, and a peer in the first one that keeps its two buffers. */
-static void start_trickle(void)
-{
-	heard.kept.more = 2 * PAGES;
-	assert_int_equal(netio_eventloop_init(&loop), 0);
-	assert_int_equal(netio_timer_init(&ctx.evloop, &trickle), 0);
-	trickle.cb = take_a_page;
-	assert_int_equal(netio_timer_start_ms(&trickle, TRICKLE_MS), 0);
-}
-
-/* The second loop ends in time, and its connection soon after, in the background. */
-static void expect_fini_in_time(void)
-{
-	uint64_t began_ns = plx_now_ns();
-
-	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
-		     ", and perhaps others, did not agree to close within ");
-	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS - PLX_NS_PER_S,
-			PLX_CLOSE_NS + 3 * PLX_NS_PER_S); /* on a busy host */
-	assert_int_equal(netio_eventloop_fini(&loop), 0); /* it has ended nevertheless */
-	TURN_UNTIL(log_count("did not take all within 5 s") == 1);
-	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
-	netio_timer_stop(&trickle);
-}
-
-SOCKET_TEST(a_receiver_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
-{
-	static struct netio_buffered_send_socket sender;
-	static uint8_t page[PAGE_BYTES - 64];
-
-	listen_with(&(struct netio_listen_attr){.buffer_bytes = PAGE_BYTES, .buffer_count = 2});
-	start_trickle();
-	assert_works(netio_buffered_send_socket_init(
-		&loop, &sender,
-		&(struct netio_buffered_attr){.page_bytes = PAGE_BYTES, .page_count = PAGES}));
-	connect_buffered_to_listening(&sender);
-	TURN_UNTIL(heard.established == 1 && netio_buffered_flush(&sender) == 0);
-	for (unsigned i = 0; i < PAGES; i++)
-		assert_int_equal(netio_buffered_send(&sender, page, sizeof(page)), 0);
-	expect_fini_in_time();
-	TURN_UNTIL(heard.closed == 1);
-	assert_in_range(heard.messages, 2, PAGES - 1);
-}
-
+static struct netio_publish_socket publisher;
+static struct netio_subscribe_socket subscriber;
 static unsigned subscribed;
 
-static struct netio_subscriber *newest;
-
-static void on_subscribed(struct netio_subscriber *who, const struct netio_subscription *what)
-{
-	subscribed++;
-	newest = who;
-}
+PLX_COUNTS(on_subscribed, subscribed, struct netio_subscriber *who,
+	   const struct netio_subscription *what)
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
@@ -75,19 +28,35 @@ static void on_published(struct netio_subscribe_socket *socket, const struct net
 	keep_message(&heard.kept, msg);
 }
 
-static struct netio_publish_socket publisher;
-static struct netio_subscribe_socket subscriber;
+static unsigned given_up;
 
+static void on_given_up(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
+{
+	struct netio_publish_stats stats;
+
+	netio_publish_stats_read(&publisher, &stats);
+	assert_in_range(stats.lost, 1, PAGES - 1);
+	assert_int_equal(reason, PLX_LINK_TIMEOUT);
+	assert_string_equal(why, "it did not take all within 5 s; what it had not taken is lost");
+	given_up++;
+}
+
+/* In a second loop on this lcore, to a peer in the first one that keeps its two buffers. */
 static void publish_pages(void)
 {
 	static uint8_t page[PAGE_BYTES - 64];
 
-	subscribed = 0;
-	start_trickle();
+	subscribed = given_up = 0;
+	heard.kept.more = 2 * PAGES;
+	assert_int_equal(netio_eventloop_init(&loop), 0);
+	assert_int_equal(netio_timer_init(&ctx.evloop, &trickle), 0);
+	trickle.cb = take_a_page;
+	assert_int_equal(netio_timer_start_ms(&trickle, TRICKLE_MS), 0);
 	assert_works(netio_publish_socket_init(
 		&loop, &publisher,
 		&(struct netio_publish_attr){.page_bytes = PAGE_BYTES, .page_count = PAGES}));
 	publisher.cb_subscribed = on_subscribed;
+	publisher.cb_connection_closed = on_given_up;
 	assert_works(netio_publish_listen(&publisher, test_host(), 0));
 	assert_works(netio_subscribe_socket_init(
 		&ctx.evloop, &subscriber,
@@ -101,80 +70,35 @@ static void publish_pages(void)
 				 0);
 }
 
+/* The second loop ends in time, and its connection soon after, in the background. */
 SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
 {
 	publish_pages();
-	expect_fini_in_time();
+	uint64_t began_ns = plx_now_ns();
+	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
+		     ", and perhaps others, did not agree to close within ");
+	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS - PLX_NS_PER_S,
+			PLX_CLOSE_NS + 3 * PLX_NS_PER_S); /* on a busy host */
+	assert_int_equal(netio_eventloop_fini(&loop), 0); /* it has ended nevertheless */
+	TURN_UNTIL(log_count("did not take all within 5 s") == 1);
+	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
+	netio_timer_stop(&trickle);
 	assert_in_range(heard.messages, 2, PAGES - 1);
 	netio_subscribe_socket_fini(&subscriber);
-}
-
-/* Giving up ------------------------------------------------------------------------------------ */
-
-static struct {
-	unsigned count;
-	enum plx_link_reason reason;
-	char why[200];
-	uint64_t lost;
-} given_up;
-
-static void on_given_up(struct netio_subscriber *who, enum plx_link_reason reason, const char *why)
-{
-	struct netio_publish_stats stats;
-
-	netio_publish_stats_read(&publisher, &stats);
-	given_up.count++;
-	given_up.reason = reason;
-	given_up.lost = stats.lost;
-	snprintf(given_up.why, sizeof(given_up.why), "%s", why);
 }
 
 SOCKET_TEST(netio_drain_reports_what_it_gave_up)
 {
 	publish_pages();
-	memset(&given_up, 0, sizeof(given_up));
-	publisher.cb_connection_closed = on_given_up;
 	assert_fails(netio_drain(&loop, LIMIT_NS), -ETIMEDOUT,
 		     "1 peer did not take all within 5 s; what it had not taken is lost");
 	netio_timer_stop(&trickle);
-	assert_int_equal(given_up.count, 1);
-	assert_int_equal(given_up.reason, PLX_LINK_TIMEOUT);
-	assert_string_equal(given_up.why,
-			    "it did not take all within 5 s; what it had not taken is lost");
-	assert_in_range(given_up.lost, 1, PAGES - 1);
+	assert_int_equal(given_up, 1);
 	assert_int_equal(log_count("netio:0: netio_drain: "), 1);
 	/* That was reported. */
 	assert_int_equal(netio_drain(&loop, LIMIT_NS), 0);
 	assert_int_equal(netio_eventloop_fini(&loop), 0);
 	netio_subscribe_socket_fini(&subscriber);
-}
-
-/* Its time began when its connection was closed, before netio_fini. */
-SOCKET_TEST(netio_fini_reports_what_it_gave_up)
-{
-	publish_pages();
-	netio_subscriber_close(newest);
-	turn_ms(2000);
-	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
-		     "1 peer did not take all within 5 s; what it had not taken is lost");
-	netio_timer_stop(&trickle);
-	netio_subscribe_socket_fini(&subscriber);
-}
-
-/* It takes nothing more, so the publisher need not wait for it. */
-SOCKET_TEST(a_subscriber_that_ends_during_a_drain_loses_what_waits)
-{
-	publish_pages();
-	memset(&given_up, 0, sizeof(given_up));
-	publisher.cb_connection_closed = on_given_up;
-	netio_subscribe_socket_fini(&subscriber);
-	assert_int_equal(netio_drain(&loop, LIMIT_NS), 0);
-	netio_timer_stop(&trickle);
-	assert_int_equal(given_up.count, 1);
-	assert_int_equal(given_up.reason, PLX_LINK_CLOSED);
-	assert_string_equal(given_up.why, "the subscriber closed it; what waited for it is lost");
-	assert_in_range(given_up.lost, 1, PAGES - 1);
-	assert_int_equal(netio_eventloop_fini(&loop), 0);
 }
 
 /* Callbacks that open connections again -------------------------------------------------------- */

@@ -76,10 +76,7 @@ static void *thread_returns(void *arg)
 
 static void end_a_thread(void)
 {
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, thread_returns, NULL);
-	pthread_join(thread, NULL);
+	run_in_thread(thread_returns, NULL);
 	if (plx_lcore_count() != 0) /* it was the last one */
 		_exit(6);
 }
@@ -87,12 +84,10 @@ static void end_a_thread(void)
 static void end_a_thread_before_another(void)
 {
 	static struct netio_context other;
-	pthread_t thread;
 
 	if (netio_init(&other))
 		_exit(5);
-	pthread_create(&thread, NULL, thread_returns, NULL);
-	pthread_join(thread, NULL);
+	run_in_thread(thread_returns, NULL);
 	if (plx_lcore_count() != 2 || netio_fini(&other) || plx_lcore_count() != 0)
 		_exit(4);
 }
@@ -132,20 +127,6 @@ static void return_with_a_context_on_the_stack(void)
 {
 	use_the_stack();
 	fill_the_stack();
-}
-
-static void *thread_with_a_context(void *arg)
-{
-	return_with_a_context_on_the_stack();
-	return NULL;
-}
-
-static void end_a_thread_with_a_context_on_the_stack(void)
-{
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, thread_with_a_context, NULL);
-	pthread_join(thread, NULL);
 }
 
 /* The receiver ------------------------------------------------------------------------------- */
@@ -230,7 +211,6 @@ PLX_TEST(memory_of_a_function_that_has_returned_is_not_touched)
 {
 	assert_int_equal(receive_from(exit_with_a_socket_on_the_stack), 0);
 	assert_int_equal(receive_from(return_with_a_context_on_the_stack), 0);
-	assert_int_equal(receive_from(end_a_thread_with_a_context_on_the_stack), 0);
 }
 
 PLX_TEST_MAIN()

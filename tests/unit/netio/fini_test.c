@@ -49,16 +49,4 @@ PLX_TEST_WITH(netio_fini_may_be_called_again_after_it_has_failed, netio_up, end_
 	netio_up_with("");
 }
 
-/* Of two loops, the first may end; the second one takes the lcores with it. */
-PLX_TEST_WITH(the_last_loop_may_be_ended_again, netio_up, end_twice)
-{
-	static struct netio_context second;
-
-	assert_works(netio_init(&second));
-	failures = 1;
-	assert_int_equal(netio_fini(&second), 0);
-	assert_int_equal(failures, 1);
-	assert_int_equal(netio_fini(&ctx), -ETIMEDOUT);
-}
-
 PLX_TEST_MAIN()

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending without pages, by copy and by reference, and the answers to that. */
 #include "socket_fixture.h"
 
 #include "netio_wire.h"
 #include "raw_link.h"
 
-#define BIG (1u << 20)
+#define BIG   (1u << 20)
+#define KEYS  128
+#define SHORT 64
+#define LONG  2000
 
 static struct netio_send_socket sender;
 static unsigned established, refused, closed, available, completed, answers;
 static enum plx_link_reason reason;
 static char why[256];
-static uint64_t keys[1024];
-static int status;
+static uint64_t keys[KEYS];
+static int status;    /* of the newest key */
+static uint64_t sent; /* messages with a number */
 static struct netio_msg answer;
 static uint8_t bytes[BIG];
 
@@ -35,24 +40,41 @@ NOTES_WHY(on_refused, refused)
 NOTES_WHY(on_closed, closed)
 PLX_COUNTS(on_available, available, struct netio_send_socket *socket)
 
+static void note_key(uint64_t key, int how)
+{
+	assert_in_range(completed, 0, KEYS - 1);
+	keys[completed++] = key;
+	status = how;
+}
+
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int how)
 {
 	assert_int_equal(closed, 0);
-	keys[completed++ % 1024] = key;
-	status = how;
+	note_key(key, how);
 }
 
 static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
 {
 	answers++;
 	answer = *msg;
+	keep_message(&heard.kept, msg);
 }
+
+/* Of answers by reference. */
+static void on_replied(struct netio_recv_socket *socket, uint64_t key, int how)
+{
+	assert_int_equal(heard.closed, 0);
+	note_key(key, how);
+}
+
+PLX_COUNTS(on_room_for_answers, available, struct netio_recv_socket *socket)
 
 static const struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
 
 static void make_sender(const struct netio_connect_attr *attr)
 {
 	established = refused = closed = available = completed = answers = 0;
+	sent = 0;
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, attr), 0);
 	sender.cb_connection_established = on_established;
 	sender.cb_connection_refused = on_refused;
@@ -64,6 +86,8 @@ static void make_sender(const struct netio_connect_attr *attr)
 
 static void connect_with(const struct netio_connect_attr *attr)
 {
+	heard.socket.cb_send_completed = on_replied;
+	heard.socket.cb_buffers_available = on_room_for_answers;
 	make_sender(attr);
 	connect_to_listening(&sender);
 	TURN_UNTIL(established == 1 && heard.established == 1);
@@ -83,6 +107,13 @@ static void end(void)
 
 PLX_FIXTURE(sender_down, sockets_down(state), end())
 #define SEND_TEST(test) PLX_TEST_WITH(test, netio_up, sender_down)
+
+static void expect_keys(unsigned count, uint64_t from)
+{
+	TURN_UNTIL(completed == count);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(keys[i], from + i);
+}
 
 SEND_TEST(a_message_arrives_whole)
 {
@@ -126,25 +157,18 @@ SEND_TEST(each_key_sent_by_reference_is_returned_once)
 			plx_loop_turn();
 		assert_int_equal(rc, 0);
 	}
-	TURN_UNTIL(completed == 100 && heard.messages == 100);
-	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(keys[i], 1000 + i);
+	TURN_UNTIL(heard.messages == 100);
+	expect_keys(100, 1000);
 	assert_int_equal(status, 0);
-	assert_int_equal(heard.wrong, 0);
 	assert_int_equal(heard.tag, 7);
 
-	/* The maximum number of pieces; and a long one. */
+	/* The maximum number of pieces. */
 	fill(bytes, heard.next, NETIO_IOV_MAX * 8);
 	for (unsigned i = 0; i < NETIO_IOV_MAX; i++)
 		pieces[i] = (struct iovec){bytes + i * 8, 8};
 	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, NETIO_IOV_MAX, 5), 0);
 	TURN_UNTIL(heard.messages == 101 && completed == 101);
 	assert_int_equal(heard.len, NETIO_IOV_MAX * 8);
-	fill(bytes, heard.next, BIG);
-	assert_works(netio_sendv_ref(&sender, 0, &(struct iovec){bytes, BIG}, 1, 6));
-	TURN_UNTIL(heard.messages == 102 && completed == 102);
-	assert_int_equal(keys[101], 6);
-	assert_int_equal(heard.len, BIG);
 	assert_int_equal(heard.wrong, 0);
 }
 
@@ -161,68 +185,84 @@ SEND_TEST(each_key_sent_by_reference_is_returned_once_if_the_peer_dies)
 	assert_true(accepted > 0);
 	cut_connection(&heard);
 	TURN_UNTIL(closed == 1);
-	assert_int_equal(completed, accepted);
-	for (unsigned i = 0; i < accepted; i++)
-		assert_int_equal(keys[i], i);
+	expect_keys(accepted, 0);
 	assert_int_not_equal(status, 0);
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
 }
 
-PLX_COUNTS(on_one_of_many, established, struct netio_send_socket *socket)
+/* Short messages that find no credit wait in pages. */
 
-SEND_TEST(many_sockets_of_an_lcore_may_send_by_reference)
+static int send_next(size_t len)
 {
-	enum { SOCKETS = 24 };
-	static struct netio_send_socket sockets[SOCKETS];
-	struct iovec piece = {bytes, 60000};
-	unsigned accepted = 0, rc;
+	int rc;
 
-	established = 0;
-	listen_with(&(struct netio_listen_attr){.buffer_count = 100});
-	for (unsigned i = 0; i < SOCKETS; i++) {
-		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sockets[i], NULL), 0);
-		sockets[i].cb_connection_established = on_one_of_many;
-		assert_works(netio_connect(&sockets[i], "127.0.0.1", heard.port));
-	}
-	TURN_UNTIL(heard.established == SOCKETS && established == SOCKETS);
-	for (unsigned i = 0; i < SOCKETS; i++) {
-		while ((rc = (unsigned)netio_sendv_ref(&sockets[i], 0, &piece, 1, 0)) == 0)
-			accepted++;
-		assert_int_equal((int)rc, NETIO_STATUS_AGAIN);
-	}
-	assert_true(accepted > 512);
-	TURN_UNTIL(heard.messages == accepted);
-	for (unsigned i = 0; i < SOCKETS; i++)
-		netio_send_socket_fini(&sockets[i]);
+	fill(bytes, sent, len);
+	rc = netio_sendv_tagged(&sender, sent, &(struct iovec){bytes, len}, 1);
+	sent += rc == 0;
+	return rc;
 }
 
-/* Messages that the receiver keeps block the sender; it is notified once when it may continue. */
-SEND_TEST(a_fast_sender_is_notified_of_room)
+/* While the loop does not turn, so that the receiver reads nothing. */
+static void send_until_again(size_t len)
 {
-	uint64_t sent = 0;
+	while (send_next(len) == NETIO_STATUS_OK)
+		assert_in_range(sent, 1, 1000);
+}
 
+static bool has_all(void)
+{
+	assert_int_equal(heard.wrong, 0);
+	return heard.messages == sent;
+}
+
+SEND_TEST(a_burst_finds_room_for_128_short_messages)
+{
 	begin();
-	heard.kept.more = 500;
-	uint64_t end_ns = plx_now_ns() + LIMIT_NS;
-	for (;;) {
-		fill(bytes, sent, 64);
-		if (netio_send(&sender, bytes, 64) == NETIO_STATUS_AGAIN)
-			break;
-		sent++;
-		turn_ms(1);
-		assert_true(plx_now_ns() < end_ns);
-	}
+	heard.kept.more = 512;
+	send_until_again(SHORT);
+	assert_true(sent >= 128);
 	turn_ms(20);
 	assert_int_equal(available, 0);
-	assert_true(heard.messages <= sent && heard.kept.count > 0);
 	release_all(&heard.kept);
+	TURN_UNTIL(has_all());
+	assert_int_equal(heard.tag, sent - 1);
 	TURN_UNTIL(available == 1);
-	fill(bytes, sent, 64);
-	assert_int_equal(netio_send(&sender, bytes, 64), 0);
-	TURN_UNTIL(heard.messages == sent + 1);
+	assert_int_equal(send_next(SHORT), 0);
+	TURN_UNTIL(has_all());
 	assert_int_equal(available, 1);
-	assert_int_equal(heard.wrong, 0);
 }
+
+SEND_TEST(long_messages_do_not_overtake_short_ones_that_wait)
+{
+	begin();
+	send_until_again(LONG);
+	assert_true(sent >= 16);
+	while (sent < 100)
+		assert_int_equal(send_next(SHORT), 0);
+	assert_int_equal(send_next(LONG), NETIO_STATUS_AGAIN);
+	fill(bytes, sent, LONG);
+	assert_int_equal(netio_sendv_ref(&sender, 0, &(struct iovec){bytes, LONG}, 1, 1),
+			 NETIO_STATUS_AGAIN);
+	TURN_UNTIL(available == 1);
+	assert_int_equal(netio_sendv_ref(&sender, 0, &(struct iovec){bytes, LONG}, 1, 1), 0);
+	sent++;
+	TURN_UNTIL(completed == 1);
+	assert_int_equal(send_next(LONG), 0);
+	TURN_UNTIL(has_all());
+}
+
+SEND_TEST(messages_that_wait_are_sent_before_the_connection_closes)
+{
+	begin();
+	send_until_again(SHORT);
+	assert_int_equal(netio_disconnect(&sender), 0);
+	assert_int_equal(send_next(SHORT), NETIO_STATUS_NOT_CONNECTED);
+	TURN_UNTIL(closed == 1 && heard.closed == 1);
+	assert_true(has_all());
+	assert_int_equal(available, 0);
+}
+
+/* Refusals ------------------------------------------------------------------------------------ */
 
 SEND_TEST(messages_that_cannot_be_sent_are_refused)
 {
@@ -262,6 +302,8 @@ SEND_TEST(bad_addresses_are_refused)
 	assert_int_equal(netio_listen(&heard.socket, "127.0.0.1", 0), -EALREADY);
 }
 
+/* Answers ------------------------------------------------------------------------------------- */
+
 SEND_TEST(an_answer_arrives)
 {
 	begin();
@@ -272,6 +314,78 @@ SEND_TEST(an_answer_arrives)
 	TURN_UNTIL(answers == 2);
 	assert_int_equal(answer.tag, 9);
 }
+
+SEND_TEST(each_key_of_an_answer_is_returned_once)
+{
+	struct iovec pieces[2] = {{bytes, 300000}, {bytes + 300000, 200000}};
+
+	begin();
+	assert_works(netio_replyv_ref(heard.from, 9, pieces, 2, 100));
+	TURN_UNTIL(completed == 1 && answers == 1);
+	assert_int_equal(status, 0);
+	assert_int_equal(answer.len, 500000);
+	assert_int_equal(answer.tag, 9);
+	assert_int_equal(netio_reply_ref(heard.from, NULL, 0, 101), 0);
+	TURN_UNTIL(answers == 2);
+	expect_keys(2, 100);
+	assert_int_equal(answer.len, 0);
+}
+
+/* The memory of an answer that was refused is the caller's: no callback follows. */
+SEND_TEST(an_answer_that_cannot_be_sent_is_refused)
+{
+	static struct iovec pieces[NETIO_IOV_MAX + 1];
+
+	listen_with(NULL);
+	connect_with(&(struct netio_connect_attr){.message_max_bytes = 1000});
+	assert_fails(netio_reply_ref(heard.from, bytes, 1001, 1), NETIO_STATUS_TOO_BIG,
+		     "1001 bytes: at most 1000");
+	assert_int_equal(netio_replyv_ref(heard.from, 0, pieces, NETIO_IOV_MAX + 1, 2), -EINVAL);
+	netio_recv_socket_close(heard.from);
+	assert_int_equal(netio_reply_ref(heard.from, bytes, 8, 3), NETIO_STATUS_NOT_CONNECTED);
+	TURN_UNTIL(heard.closed == 1);
+	assert_int_equal(completed + answers, 0);
+}
+
+/* Until there is no room, with keys from 100 on. Return: how many. */
+static unsigned reply_until_again(size_t len)
+{
+	unsigned count = 0;
+
+	while (netio_reply_ref(heard.from, bytes, len, 100 + count) == 0)
+		count++;
+	assert_in_range(count, 2, KEYS);
+	return count;
+}
+
+SEND_TEST(a_fast_answerer_is_notified_of_room)
+{
+	unsigned count;
+
+	begin();
+	heard.kept.more = KEYS;
+	count = reply_until_again(3000);
+	turn_ms(20);
+	assert_int_equal(available, 0);
+	release_all(&heard.kept);
+	TURN_UNTIL(available > 0 && answers == count);
+	expect_keys(count, 100);
+}
+
+/* The peer dies without reading. */
+SEND_TEST(each_key_of_an_answer_is_returned_once_if_the_link_is_lost)
+{
+	unsigned count;
+
+	begin();
+	count = reply_until_again(15000); /* each takes four of six frames: the last one is cut */
+	cut_connection(&heard);
+	TURN_UNTIL(heard.closed == 1);
+	expect_keys(count, 100);
+	assert_int_not_equal(status, 0);
+}
+
+/* Life ---------------------------------------------------------------------------------------- */
 
 SEND_TEST(a_send_socket_retries_until_the_peer_listens)
 {
@@ -292,24 +406,6 @@ SEND_TEST(a_send_socket_retries_until_the_peer_listens)
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	listen_again(&heard, NULL);
 	TURN_UNTIL(established == 2);
-}
-
-/* Also one that is about to be connected, and one that is not closed yet. */
-SEND_TEST(a_disconnected_socket_makes_no_attempts)
-{
-	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NS_PER_MS,
-						 .reconnect_max_ns = PLX_NS_PER_MS});
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	TURN_UNTIL(refused >= 2);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(netio_disconnect(&sender), 0);
-		assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
-		TURN_UNTIL(closed == i + 1);
-		refused = 0;
-		turn_ms(20);
-		assert_int_equal(refused, 0);
-		assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
-	}
 }
 
 SEND_TEST(a_disconnected_socket_stays_disconnected)
@@ -367,28 +463,6 @@ SEND_TEST(a_peer_that_is_no_netio_receiver_is_reported)
 	refused_by(&good_sender, "the HELLO is not NetIO's");
 	refused_by(&(struct wire_greeting)GREETING(WIRE_WELCOME, WIRE_SUBSCRIBER, 4096),
 		   "the port is a publish socket's");
-}
-
-/* The program has no callbacks, and attempts continue. */
-SEND_TEST(each_cause_of_failed_attempts_is_logged_once)
-{
-	struct plx_listener *listener;
-	char address[64];
-	unsigned port = raw_listen(0, NULL, &listener);
-
-	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
-	make_sender(&(struct netio_connect_attr){.reconnect_max_ns = 20 * PLX_NS_PER_MS});
-	sender.cb_connection_refused = NULL;
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
-	TURN_UNTIL(raw_closed >= 5);
-	assert_int_equal(log_count("the HELLO is not NetIO's; trying again"), 1);
-	assert_int_equal(log_count(address), 1);
-	plx_listener_close(listener);
-	TURN_UNTIL(log_count("refused the connection") > 0);
-	turn_ms(200);
-	assert_int_equal(log_count("refused the connection: is anything listening there?; trying"),
-			 1);
-	assert_int_equal(log_count(address), 2);
 }
 
 /* Its link takes shorter messages than it announces. */

@@ -26,14 +26,6 @@ static void begin(void (*cb)(void *), uint64_t end)
 	bell.data = &calls;
 }
 
-SIGNAL_TEST(a_signal_runs_its_callback_in_the_loop)
-{
-	begin(count, 1);
-	netio_signal_fire(&bell);
-	assert_int_equal(calls, 0);
-	run_expecting(1);
-}
-
 static void *fire_often(void *arg)
 {
 	for (unsigned i = 0; i < FIRES; i++)
@@ -46,43 +38,12 @@ SIGNAL_TEST(each_fire_of_each_thread_makes_one_call)
 	pthread_t threads[THREADS];
 
 	begin(count, THREADS * FIRES);
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fire_often, NULL), 0);
+	threads_start(threads, THREADS, fire_often, NULL, 1);
 	run();
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(calls, THREADS * FIRES);
-	/* And none remains. */
+	threads_join(threads, THREADS);
+	/* None remains. */
 	run_once();
 	assert_int_equal(calls, THREADS * FIRES);
-}
-
-static struct netio_signal other;
-static unsigned others;
-
-PLX_COUNTS(count_other, others, void *data)
-
-static void fire_again(void *data)
-{
-	if (++calls == until)
-		netio_terminate(&ctx.evloop);
-	else
-		netio_signal_fire(&bell);
-	netio_signal_fire(&other);
-}
-
-/* This is how programs poll here: everything else gets its turn. */
-SIGNAL_TEST(a_signal_that_fires_itself_lets_others_run)
-{
-	begin(fire_again, 100);
-	assert_int_equal(netio_signal_init(&ctx.evloop, &other), 0);
-	other.cb = count_other;
-	others = 0;
-	netio_signal_fire(&bell);
-	run_expecting(100);
-	assert_in_range(others, 98, 99);
-	netio_signal_fini(&bell);
-	netio_signal_fini(&other);
 }
 
 static uint64_t calls_at_timer;
@@ -121,6 +82,12 @@ SIGNAL_TEST(no_callback_runs_after_netio_terminate)
 	run_expecting(3);
 	until = 10;
 	run_expecting(10);
+	/* Nor after the end of the signal. */
+	netio_signal_fire(&bell);
+	netio_signal_fini(&bell);
+	netio_signal_fire(&bell);
+	run_once();
+	assert_int_equal(calls, 10);
 }
 
 static void end_itself(void *data)
@@ -146,52 +113,13 @@ SIGNAL_TEST(a_signal_may_be_freed_in_its_callback)
 	run_expecting(1);
 }
 
-SIGNAL_TEST(pending_fires_end_with_the_signal)
-{
-	begin(count, 0);
-	netio_signal_fire(&bell);
-	netio_signal_fini(&bell);
-	netio_signal_fire(&bell); /* does nothing */
-	run_once();
-	assert_int_equal(calls, 0);
-}
-
-SIGNAL_TEST(a_signal_without_a_callback_does_nothing)
-{
-	begin(NULL, 0);
-	netio_signal_fire(&bell);
-	run_once();
-}
-
 static void on_usr1(int number)
 {
 	netio_signal_fire(&bell);
 }
 
-static void *raise_usr1(void *arg)
-{
-	usleep(20000);
-	pthread_kill(*(pthread_t *)arg, SIGUSR1);
-	return NULL;
-}
-
-SIGNAL_TEST(a_signal_handler_may_fire)
-{
-	const struct sigaction action = {.sa_handler = on_usr1};
-	pthread_t self = pthread_self(), thread;
-
-	begin(count, 1);
-	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	assert_int_equal(pthread_create(&thread, NULL, raise_usr1, &self), 0);
-	run();
-	pthread_join(thread, NULL);
-	signal(SIGUSR1, SIG_DFL);
-	assert_int_equal(calls, 1);
-}
-
 /* Handlers that run on the loop's thread at the worst time: after the loop has last looked whether
- * to sleep. --------------------------------------------------------------------------------------
- */
+ * to sleep. */
 
 int __real_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask);

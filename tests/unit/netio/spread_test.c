@@ -220,44 +220,6 @@ SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 	memset(&heard.socket, 0, sizeof(heard.socket));
 }
 
-/* Keeps an lcore busy until the main lcore drains. */
-static _Atomic unsigned busy;
-static _Atomic bool drains;
-
-static void be_busy(void *arg)
-{
-	busy++;
-	while (!drains)
-		usleep(100);
-}
-
-static int look_for_drain(void *arg, uint64_t now_ns)
-{
-	drains = ctx.evloop.draining;
-	return 0;
-}
-
-SPREAD_TEST(connections_not_open_when_a_drain_begins_are_refused)
-{
-	struct plx_poller *poller;
-
-	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
-	busy = drains = 0;
-	assert_works(netio_post(&loops[1], be_busy, NULL));
-	assert_works(netio_post(&loops[2], be_busy, NULL));
-	TURN_UNTIL(busy == 2);
-	for (unsigned i = 0; i < 3; i++) /* no sockets of the drained loop */
-		raw_connect_to_listening(&good_sender);
-	raw_closed = 0;
-	TURN_UNTIL(stats().requests == 3 && open_on(0) == 1);
-	assert_works(plx_poller_add("drain", look_for_drain, NULL, &poller));
-	assert_works(netio_drain(&ctx.evloop, LIMIT_NS));
-	plx_poller_remove(poller);
-	TURN_UNTIL(raw_closed == 3);
-	assert_int_equal(at[0].established, 1);
-	assert_int_equal(at[1].established + at[2].established, 0);
-}
-
 SPREAD_TEST(an_lcore_that_ends_closes_its_connections)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
@@ -277,29 +239,6 @@ SPREAD_TEST(closing_a_socket_closes_it_on_each_running_lcore)
 	netio_listen_socket_fini(&heard.socket);
 	TURN_UNTIL(ends == 6);
 	assert_int_equal(at[0].closed, 0);
-}
-
-static int run_plain(void *arg)
-{
-	return plx_loop_run();
-}
-
-SPREAD_TEST(connections_of_ended_lcores_end_with_the_socket)
-{
-	for (unsigned id = 1; id < LCORES; id++) {
-		end_worker(id);
-		assert_works(plx_lcore_launch(id, run_plain, NULL));
-		TURN_UNTIL(plx_loop_is_running(id));
-	}
-	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
-	start_senders_one_by_one(0, 6);
-	plx_stop();
-	for (unsigned id = 1; id < LCORES; id++)
-		assert_works(plx_lcore_join(id, LIMIT_NS, NULL));
-	assert_fails(netio_drain(&ctx.evloop, PLX_NS_PER_MS), -ETIMEDOUT, "do not close");
-	netio_listen_socket_fini(&heard.socket);
-	assert_fails(netio_fini(&ctx), -ETIMEDOUT, "did not agree to close"); /* those peers */
-	assert_int_equal(at[1].closed + at[2].closed, 0);
 }
 
 PLX_TEST_MAIN()

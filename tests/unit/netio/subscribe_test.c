@@ -1,43 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of subscriptions, and how each end handles a misbehaving peer. */
-#include "pubsub_fixture.h"
+/* The life of subscriptions, which a publisher may refuse, and how each end handles a misbehaving
+ * peer. */
+#include "publish_fixture.h"
 
 #include "netio_wire.h"
 #include "raw_link.h"
 
-static struct netio_publish_socket publisher, second;
+static struct netio_publish_socket second;
 static struct sub *const sub = &subs[0];
 static unsigned at; /* port of the publisher, also after it closed */
+
+static const struct netio_subscribe_attr quick = {
+	.connect = {.reconnect_min_ns = PLX_NS_PER_MS, .reconnect_max_ns = 20 * PLX_NS_PER_MS}};
 
 static void open_publisher(struct netio_publish_socket *socket, unsigned port)
 {
 	assert_int_equal(netio_publish_socket_init(&ctx.evloop, socket, NULL), 0);
-	assert_int_equal(netio_publish_listen(socket, "127.0.0.1", port), 0);
+	assert_int_equal(netio_publish_listen(socket, test_host(), port), 0);
 }
 
 static void begin(void)
 {
-	static const struct netio_subscribe_attr quick = {
-		.connect.reconnect_min_ns = PLX_NS_PER_MS,
-		.connect.reconnect_max_ns = 20 * PLX_NS_PER_MS,
-	};
-
-	open_publisher(&publisher, 0);
-	at = netio_publish_socket_port(&publisher);
+	publish_with(NULL);
+	at = port();
 	sub_up(sub, &quick);
 }
 
 static int all_down(void **state)
 {
-	subs_down();
-	netio_publish_socket_fini(&publisher);
 	netio_publish_socket_fini(&second);
-	return netio_down(state);
+	return pubsub_down(state);
 }
 
 static int subscribe(netio_tag_t tag)
 {
-	return netio_subscribe(&sub->socket, "127.0.0.1", at, tag);
+	return netio_subscribe(&sub->socket, test_host(), at, tag);
 }
 
 /* Wait for the answer. */
@@ -51,18 +48,19 @@ static void subscribe_surely(netio_tag_t tag)
 
 static int unsubscribe(netio_tag_t tag)
 {
-	return netio_unsubscribe(&sub->socket, "127.0.0.1", at, tag);
+	return netio_unsubscribe(&sub->socket, test_host(), at, tag);
 }
 
-static int publish(struct netio_publish_socket *socket, netio_tag_t tag)
+/* One message arrives, from that publisher. */
+static void expect_message(struct netio_publish_socket *socket, netio_tag_t tag)
 {
-	int rc = netio_buffered_publish(socket, tag, "hello", 6, 0, NULL);
+	unsigned before = sub->messages;
 
+	assert_int_equal(netio_buffered_publish(socket, tag, "hello", 6, 0, NULL), NETIO_STATUS_OK);
 	netio_buffered_publish_flush(socket);
-	return rc;
+	TURN_UNTIL(sub->messages == before + 1);
+	assert_string_equal((const char *)sub->bytes, "hello");
 }
-
-PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats_read(&publisher, &it))
 
 /* Life ---------------------------------------------------------------------------------------- */
 
@@ -84,23 +82,7 @@ TEST(lost_subscriptions_are_resumed)
 	assert_int_equal(sub->established, 2);
 	assert_int_equal(sub->lost, 2);
 	for (netio_tag_t tag = 1; tag <= 3; tag++)
-		assert_int_equal(publish(&publisher, tag), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 3);
-	assert_memory_equal(sub->bytes, "hello", sizeof("hello"));
-}
-
-TEST(a_publisher_may_start_later)
-{
-	begin();
-	netio_publish_socket_fini(&publisher);
-	turn_ms(5);
-	assert_int_equal(subscribe(1), 0);
-	assert_int_equal(subscribe(1), -EEXIST);
-	TURN_UNTIL(sub->refused > 0);
-	assert_int_equal(sub->reason, PLX_LINK_REFUSED);
-	open_publisher(&publisher, at);
-	TURN_UNTIL(sub->subscribed == 1);
-	assert_int_equal(sub->lost, 0);
+		expect_message(&publisher, tag);
 }
 
 TEST(a_socket_may_subscribe_to_several_publishers)
@@ -110,21 +92,18 @@ TEST(a_socket_may_subscribe_to_several_publishers)
 	unsigned other = netio_publish_socket_port(&second);
 	subscribe_surely(1);
 	uint64_t first_id = sub->publisher->id;
-	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", other, 1), 0);
+	assert_int_equal(netio_subscribe(&sub->socket, test_host(), other, 1), 0);
 	TURN_UNTIL(sub->subscribed == 2);
 	assert_int_not_equal(sub->publisher->id, first_id);
 	assert_non_null(strstr(sub->publisher->provider, "tcp"));
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 1);
+	expect_message(&publisher, 1);
 	assert_int_equal(sub->source, first_id);
-	assert_int_equal(publish(&second, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 2);
+	expect_message(&second, 1);
 	assert_int_equal(sub->source, sub->publisher->id);
 	/* Ending one leaves the other unaffected. */
 	netio_publish_socket_fini(&second);
 	TURN_UNTIL(sub->lost == 1);
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 3);
+	expect_message(&publisher, 1);
 }
 
 TEST(a_subscription_may_end_in_any_state)
@@ -151,16 +130,14 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 3 && sub->subscribed == 2);
 	assert_int_equal(stats().subscriptions, 1);
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 1);
+	expect_message(&publisher, 1);
 	assert_int_equal(sub->closed, 1);
 
 	/* Again while the connection closes, because nothing was wanted. */
 	assert_int_equal(unsubscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 4);
 	subscribe_surely(1);
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 2);
+	expect_message(&publisher, 1);
 
 	/* Between attempts. */
 	netio_publish_socket_fini(&publisher);
@@ -171,22 +148,6 @@ TEST(a_subscription_may_end_in_any_state)
 	sub->refused = 0;
 	turn_ms(100);
 	assert_int_equal(sub->refused, 0);
-}
-
-/* The connection closes while its closure is requested. */
-TEST(a_subscription_may_end_with_its_connection)
-{
-	begin();
-	assert_int_equal(subscribe(1), 0);
-	assert_int_equal(subscribe(2), 0);
-	TURN_UNTIL(sub->subscribed == 2);
-	netio_publish_socket_fini(&publisher);
-	assert_int_equal(unsubscribe(2), 0);
-	TURN_UNTIL(sub->unsubscribed == 1 && sub->lost == 1);
-	assert_int_equal(sub->what.tag, 2); /* the end is reported last */
-	open_publisher(&publisher, at);
-	TURN_UNTIL(sub->resumed == 1);
-	assert_int_equal(stats().subscriptions, 1);
 }
 
 TEST(bad_arguments_are_refused_with_the_reason)
@@ -200,6 +161,7 @@ TEST(bad_arguments_are_refused_with_the_reason)
 		{{.tag = 5, .mask = 4}, -EINVAL, "mask 0x4 leaves out"},
 		{{.tag = 4, .mask = 4, .last = 5}, -EINVAL, "a range and a mask"},
 		{{.tag = 4, .delivery = 3}, -EINVAL, "delivery 3"},
+		{{.policy = 99}, -EINVAL, "policy 99"},
 		/* Equivalent subscriptions are the same. */
 		{{.tag = 5, .last = 5}, -EEXIST, ""},
 		{{.tag = 5, .mask = UINT64_MAX}, -EEXIST, ""},
@@ -213,11 +175,13 @@ TEST(bad_arguments_are_refused_with_the_reason)
 		if (rc != rows[i].rc || !strstr(plx_error(), rows[i].error))
 			fail_msg("row %u, '%s': %d, %s", i, rows[i].error, rc, plx_error());
 	}
-	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &rows[5].what), 0);
+	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &rows[6].what), 0);
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
 	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
+	assert_fails(publish(1, 8, 4), -EINVAL, "give 0 or NETIO_REENTRY");
+	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);
 }
 
 TEST(a_subscribe_to_another_kind_of_socket_reports_its_kind)
@@ -233,6 +197,92 @@ TEST(a_subscribe_to_another_kind_of_socket_reports_its_kind)
 	netio_listen_socket_fini(&heard.socket);
 }
 
+/* No room ------------------------------------------------------------------------------------- */
+
+TEST(too_many_subscriptions_are_refused)
+{
+	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 2});
+	SUBSCRIBE(0, .tag = 2);
+	REQUEST(0, .tag = 3);
+	TURN_UNTIL(subs[0].not_taken == 1);
+	assert_int_equal(subs[0].what.tag, 3);
+	assert_non_null(strstr(subs[0].why, "takes no more subscriptions"));
+	assert_int_equal(subs[0].unsubscribed, 0);
+	assert_true(stats().refused >= 1);
+
+	/* It is tried again, and there is room now. */
+	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
+	TURN_UNTIL(subs[0].unsubscribed == 1 && subs[0].subscribed == 3);
+	assert_int_equal(subs[0].what.tag, 3);
+	assert_int_equal(stats().subscriptions, 2);
+	assert_int_equal(publish(3, 8, 0), 0);
+	FLUSH_UNTIL(subs[0].messages == 1);
+}
+
+static void begin_refused(const struct netio_subscribe_attr *attr)
+{
+	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 1});
+	sub_up(&subs[1], attr);
+	REQUEST(1, .tag = 3);
+}
+
+TEST(a_refused_subscription_may_end_while_it_waits)
+{
+	begin_refused(&quick);
+	TURN_UNTIL(subs[1].not_taken == 3);
+	assert_fails(netio_subscribe(&subs[1].socket, test_host(), port(), 3), -EEXIST,
+		     "subscribed to");
+	assert_int_equal(netio_unsubscribe(&subs[1].socket, test_host(), port(), 3), 0);
+	TURN_UNTIL(subs[1].unsubscribed == 1 && subs[1].closed == 1);
+	assert_int_equal(subs[1].subscribed, 0);
+}
+
+/* Programs without callbacks see the reason in the log of either side. */
+TEST(refusals_are_logged_once_on_both_sides)
+{
+	begin_refused(&quick);
+	subs[1].socket.cb_subscription_refused = NULL;
+	TURN_UNTIL(stats().refused == 4);
+	assert_int_equal(log_count("refuses a subscription: the publisher takes no more "
+				   "subscriptions; trying again"),
+			 1);
+	assert_int_equal(log_count("is refused a subscription: it has 0, of 131072 "
+				   "(subscriber_subscriptions_max), and all have 1, of 1 "
+				   "(subscriptions_max)"),
+			 1);
+}
+
+TEST(without_reconnecting_a_refusal_ends_the_subscription)
+{
+	begin_refused(&(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
+	TURN_UNTIL(subs[1].unsubscribed == 1 && subs[1].closed == 1);
+	assert_int_equal(subs[1].not_taken, 1);
+}
+
+TEST(a_range_counts_as_its_number_of_blocks)
+{
+	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
+						  .subscriber_subscriptions_max = 130,
+						  .subscribers_max = 2});
+	SUBSCRIBE(0, .tag = 1, .last = UINT64_MAX - 1);
+	for (netio_tag_t tag = 1; tag <= 4; tag++)
+		SUBSCRIBE(0, .tag = tag);
+	REQUEST(0, .tag = 5);
+	TURN_UNTIL(subs[0].not_taken == 1);
+	SUBSCRIBE(1, .tag = 1, .last = UINT64_MAX);
+	REQUEST(1, .tag = 3, .last = UINT64_MAX - 3);
+	TURN_UNTIL(subs[1].not_taken == 1);
+	assert_int_equal(stats().subscriptions, 6);
+	assert_true(stats().refused >= 2);
+	/* And their number is limited. */
+	sub_up(&subs[2], NULL);
+	REQUEST(2, .tag = 5);
+	TURN_UNTIL(subs[2].refused > 0);
+	/* A leaving subscriber frees its slot. */
+	netio_subscribe_socket_fini(&subs[0].socket);
+	TURN_UNTIL(subs[2].subscribed == 1);
+}
+
 /* Hostile subscribers ------------------------------------------------------------------------- */
 
 static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
@@ -242,7 +292,7 @@ static void connect_raw_with(uint64_t message_max)
 {
 	const struct plx_link_attr attr = {.message_max_bytes = message_max};
 
-	raw_connect_as(netio_publish_socket_port(&publisher), attr, &subscriber_says);
+	raw_connect_as(port(), attr, &subscriber_says);
 }
 
 static void connect_raw(void)
@@ -314,24 +364,9 @@ TEST(broken_requests_end_their_connection)
 	}
 
 	/* The valid one remains, and nothing of the others. */
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 1);
+	expect_message(&publisher, 1);
 	assert_int_equal(stats().subscribers, 1);
 	assert_int_equal(stats().subscriptions, 1);
-}
-
-TEST(unknown_subscriptions_are_refused)
-{
-	begin();
-	connect_raw();
-	plx_link_send(raw, list,
-		      write_list(&(struct wire_request){.id = 9, .kind = WIRE_UNSUBSCRIBE}, 1));
-	TURN_UNTIL(raw_messages == 1);
-	assert_int_equal(raw_closed, 0);
-	assert_int_equal(stats().requests, 1);
-	assert_int_equal(stats().refused, 1);
-	plx_link_close(raw);
-	TURN_UNTIL(raw_closed == 1);
 }
 
 /* A subscriber that requests and takes no answers: its own credit stops it. */
@@ -374,8 +409,7 @@ TEST(a_subscriber_that_reads_no_answers_is_throttled)
 	assert_true(stats().requests < sent + 1); /* some are queued */
 	assert_int_equal(raw_closed, 0);
 	/* Others are not delayed. */
-	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
-	TURN_UNTIL(sub->messages == 1);
+	expect_message(&publisher, 1);
 	/* Queued requests are answered when possible. */
 	while (kept_count)
 		plx_buf_unref(kept[--kept_count]);
@@ -407,12 +441,12 @@ static void take_request(void)
 
 static void answer(const struct wire_answer *answers, unsigned count)
 {
-	uint8_t bytes[WIRE_LIST_BYTES + 4 * WIRE_ANSWER_BYTES];
+	uint8_t sent[WIRE_LIST_BYTES + 4 * WIRE_ANSWER_BYTES];
 
-	wire_list_write(bytes, WIRE_ANSWER);
+	wire_list_write(sent, WIRE_ANSWER);
 	for (unsigned i = 0; i < count; i++)
-		wire_answer_write(bytes + WIRE_LIST_BYTES + i * WIRE_ANSWER_BYTES, &answers[i]);
-	assert_int_equal(plx_link_send(raw, bytes, WIRE_LIST_BYTES + count * WIRE_ANSWER_BYTES), 0);
+		wire_answer_write(sent + WIRE_LIST_BYTES + i * WIRE_ANSWER_BYTES, &answers[i]);
+	assert_int_equal(plx_link_send(raw, sent, WIRE_LIST_BYTES + count * WIRE_ANSWER_BYTES), 0);
 }
 
 TEST(broken_answers_end_their_connection)
@@ -460,28 +494,6 @@ TEST(broken_answers_end_their_connection)
 	plx_listener_close(raw_listener);
 	subs_down();
 	TURN_UNTIL(!raw);
-}
-
-/* Nothing is wanted, and then something again, while the connection closes. Failing to reopen it at
- * once is retried like any other attempt. */
-TEST(a_failed_reopening_is_retried)
-{
-	char good[PLX_ADDRESS_MAX];
-
-	begin();
-	subscribe_surely(1);
-	struct publisher *peer = (struct publisher *)LIST_FIRST(&sub->socket.core->hub.connections);
-	assert_int_equal(unsubscribe(1), 0);
-	for (int i = 0; i < 10000 && peer->connection.session.state == PLX_CONNECTOR_OPEN; i++)
-		plx_loop_turn();
-	assert_int_equal(sub->closed, 0);
-	assert_int_equal(subscribe(1), 0);
-	memcpy(good, peer->connection.session.address, sizeof(good));
-	strcpy(peer->connection.session.address, "no address");
-	TURN_UNTIL(sub->closed == 1 && sub->refused >= 1);
-	assert_int_equal(sub->reason, PLX_LINK_LOCAL);
-	memcpy(peer->connection.session.address, good, sizeof(good));
-	TURN_UNTIL(sub->subscribed == 2);
 }
 
 PLX_TEST_MAIN()

@@ -8,17 +8,14 @@
 #define THREADS  16
 #define MESSAGES 100
 
-/* Each thread sends to the next one, and subscribes to its publisher. */
+/* Each thread sends to the next one. */
 struct member {
 	struct netio_context ctx;
 	struct netio_listen_socket from;
 	struct netio_buffered_send_socket to;
-	struct netio_publish_socket publisher;
-	struct netio_subscribe_socket subscriber;
 	struct member *next;
-	unsigned port, publish_port, received, heard;
-	bool sent, published;
-	pthread_t thread;
+	unsigned port, received;
+	bool sent;
 };
 
 static struct member members[THREADS];
@@ -26,8 +23,7 @@ static pthread_barrier_t barrier;
 
 static void end_if_done(struct member *member)
 {
-	if (member->sent && member->published && member->received == MESSAGES &&
-	    member->heard == MESSAGES)
+	if (member->sent && member->received == MESSAGES)
 		netio_terminate(&member->ctx.evloop);
 }
 
@@ -51,57 +47,21 @@ static void on_established(struct netio_buffered_send_socket *socket)
 	end_if_done(member);
 }
 
-static void on_subscribed(struct netio_subscriber *who, const struct netio_subscription *what)
+static void *exchange(void *arg)
 {
-	struct member *member = plx_container_of(who->socket, struct member, publisher);
-
-	for (unsigned i = 0; i < MESSAGES; i++)
-		assert_int_equal(
-			netio_buffered_publish(&member->publisher, 7, &i, sizeof(i), 0, NULL),
-			NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&member->publisher);
-	member->published = true;
-	end_if_done(member);
-}
-
-static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	struct member *member = plx_container_of(socket, struct member, subscriber);
-
-	assert_int_equal(*(const unsigned *)msg->data, member->heard);
-	member->heard++;
-	end_if_done(member);
-}
-
-static void open_sockets(struct member *member)
-{
+	struct member *member = arg;
 	struct netio_eventloop *evloop = &member->ctx.evloop;
 
+	assert_works(netio_init(&member->ctx));
 	assert_works(netio_listen_socket_init(evloop, &member->from, NULL));
 	assert_works(netio_buffered_send_socket_init(evloop, &member->to, NULL));
 	member->from.cb_msg_received = on_message;
 	member->to.cb_connection_established = on_established;
 	assert_works(netio_listen(&member->from, test_host(), 0));
 	member->port = netio_listen_socket_port(&member->from);
-	assert_works(netio_publish_socket_init(evloop, &member->publisher, NULL));
-	assert_works(netio_subscribe_socket_init(evloop, &member->subscriber, NULL));
-	member->publisher.cb_subscribed = on_subscribed;
-	member->subscriber.cb_msg_received = on_published;
-	assert_works(netio_publish_listen(&member->publisher, test_host(), 0));
-	member->publish_port = netio_publish_socket_port(&member->publisher);
-}
-
-static void *exchange(void *arg)
-{
-	struct member *member = arg;
-
-	assert_works(netio_init(&member->ctx));
-	open_sockets(member);
 	pthread_barrier_wait(&barrier);
 	assert_works(netio_buffered_connect(&member->to, test_host(), member->next->port));
-	assert_works(
-		netio_subscribe(&member->subscriber, test_host(), member->next->publish_port, 7));
-	assert_works(netio_run(&member->ctx.evloop));
+	assert_works(netio_run(evloop));
 	assert_works(netio_fini(&member->ctx));
 	return NULL;
 }
@@ -121,51 +81,31 @@ PLX_TEST(sixteen_threads_set_up_run_and_end_their_contexts_at_once)
 	memset(members, 0, sizeof(members));
 	for (unsigned i = 0; i < THREADS; i++)
 		members[i].next = &members[(i + 1) % THREADS];
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_create(&members[i].thread, NULL, exchange, &members[i]);
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(members[i].thread, NULL);
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(members[i].received, MESSAGES);
+	run_in_threads(THREADS, exchange, members, sizeof(members[0]));
 	no_lcores();
 }
 
-/* Threads that run one step after the other. */
-struct steps {
-	const char *order; /* a small letter sets up a thread's context, a capital one ends it */
-	_Atomic unsigned at;
-};
+/* Threads that run one step after the other. A small letter sets up a thread's context, a capital
+ * one ends it. */
+static const char *order;
+static _Atomic unsigned at;
 
-static void take_steps(struct steps *steps, char own)
+static void *take_steps(void *number)
 {
+	char own = (char)('a' + (uintptr_t)number), step;
 	struct netio_context own_ctx;
 
-	for (;;) {
-		char step = steps->order[atomic_load(&steps->at)];
-
-		if (step == '\0')
-			return;
-		if (step != own && step != own - 'a' + 'A') {
-			sched_yield();
-			continue;
-		}
-		if (step == own)
+	while ((step = order[at]) != '\0') {
+		if (step == own) {
 			assert_works(netio_init(&own_ctx));
-		else
+			at++;
+		} else if (step == own - 'a' + 'A') {
 			assert_works(netio_fini(&own_ctx));
-		atomic_fetch_add(&steps->at, 1);
+			at++;
+		} else {
+			sched_yield();
+		}
 	}
-}
-
-static void *thread_a(void *arg)
-{
-	take_steps(arg, 'a');
-	return NULL;
-}
-
-static void *thread_b(void *arg)
-{
-	take_steps(arg, 'b');
 	return NULL;
 }
 
@@ -175,13 +115,9 @@ PLX_TEST(contexts_end_in_any_order)
 
 	netio_options_with("");
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(orders); i++) {
-		struct steps steps = {.order = orders[i]};
-		pthread_t a, b;
-
-		pthread_create(&a, NULL, thread_a, &steps);
-		pthread_create(&b, NULL, thread_b, &steps);
-		pthread_join(a, NULL);
-		pthread_join(b, NULL);
+		order = orders[i];
+		at = 0;
+		run_in_threads(2, take_steps, NULL, 1);
 		assert_int_equal(plx_lcore_count(), 0);
 	}
 	no_lcores();

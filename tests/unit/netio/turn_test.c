@@ -91,40 +91,6 @@ TEST(a_page_is_delivered_one_message_a_turn)
 	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
 }
 
-TEST(messages_without_pages_are_delivered_one_a_turn)
-{
-	struct netio_send_socket sender;
-	uint8_t message[24];
-
-	begin_to_listen();
-	assert_works(netio_send_socket_init(&ctx.evloop, &sender, NULL));
-	connect_to_listening(&sender);
-	for (uint64_t i = 0; i < COUNT; i++) {
-		fill(message, i, sizeof(message));
-		TURN_UNTIL(netio_send(&sender, message, sizeof(message)) == 0);
-	}
-	TURN_UNTIL(heard.messages == COUNT);
-	assert_int_equal(crowded, 0);
-	netio_send_socket_fini(&sender);
-}
-
-TEST(pushed_messages_are_delivered_one_a_turn)
-{
-	struct netio_push_socket pusher;
-	uint8_t message[24];
-
-	begin_to_listen();
-	assert_works(netio_push_socket_init(&ctx.evloop, &pusher, NULL));
-	assert_works(netio_push_connect(&pusher, test_host(), heard.port));
-	for (uint64_t i = 0; i < COUNT; i++) {
-		fill(message, i, sizeof(message));
-		TURN_UNTIL(netio_push(&pusher, message, sizeof(message)) == 0);
-	}
-	TURN_UNTIL(heard.messages == COUNT);
-	assert_int_equal(crowded, 0);
-	netio_push_socket_fini(&pusher);
-}
-
 /* Also when there is room again while a page is held. */
 TEST(a_queue_gets_all_in_order)
 {
@@ -148,57 +114,11 @@ TEST(a_queue_gets_all_in_order)
 	TURN_UNTIL(heard.closed == 1);
 }
 
-/* Two pages are held at once: neither waits for the other's end. */
-static unsigned from_of[2];
-static unsigned most_apart;
-
-static void hear_both(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	unsigned *from = &from_of[msg->source - 1], apart;
-
-	++*from;
-	if (*from == COUNT || !from_of[0] || !from_of[1])
-		return;
-	apart = from_of[0] > from_of[1] ? from_of[0] - from_of[1] : from_of[1] - from_of[0];
-	if (apart > most_apart)
-		most_apart = apart;
-}
-
-TEST(connections_take_turns)
-{
-	struct netio_buffered_send_socket senders[2];
-
-	from_of[0] = from_of[1] = most_apart = 0;
-	listen_with(NULL);
-	heard.socket.cb_msg_received = hear_both;
-	connect_buffered(&senders[0]);
-	connect_buffered(&senders[1]);
-	send_page_from(&senders[0], 0);
-	send_page_from(&senders[1], 0);
-	TURN_UNTIL(from_of[0] == COUNT && from_of[1] == COUNT);
-	assert_in_range(most_apart, 0, COUNT / 4); /* one page came some turns earlier */
-	for (unsigned i = 0; i < 2; i++)
-		netio_buffered_send_socket_fini(&senders[i]);
-}
-
 /* Ends ----------------------------------------------------------------------------------------- */
-
-TEST(a_connection_that_closes_delivers_its_page_first)
-{
-	struct netio_buffered_send_socket sender;
-
-	begin_to_listen();
-	connect_buffered(&sender);
-	send_page_from(&sender, 0);
-	netio_buffered_send_socket_fini(&sender);
-	TURN_UNTIL(heard.closed == 1);
-	assert_int_equal(heard.messages, COUNT);
-	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
-}
 
 static uint8_t page[WIRE_PAGE_BYTES + COUNT * 16];
 
-static void write_page(void)
+static void begin_raw(void)
 {
 	memset(page, 0, sizeof(page));
 	page[0] = WIRE_PAGE;
@@ -206,11 +126,7 @@ static void write_page(void)
 		page[WIRE_PAGE_BYTES + 16 * i] = 8; /* bytes */
 		page[WIRE_PAGE_BYTES + 16 * i + 8] = (uint8_t)i;
 	}
-}
-
-static void begin_raw(void)
-{
-	write_page();
+	begin_to_listen();
 	raw_connect_to_listening(&good_sender);
 	TURN_UNTIL(raw && heard.established == 1);
 	assert_works(plx_link_send(raw, page, sizeof(page)));
@@ -219,22 +135,11 @@ static void begin_raw(void)
 
 TEST(a_connection_that_breaks_delivers_its_page_first)
 {
-	begin_to_listen();
 	begin_raw();
 	plx_link_abort(raw);
 	TURN_UNTIL(heard.closed == 1);
 	assert_int_equal(heard.messages, COUNT);
 	assert_int_equal(heard.reason, PLX_LINK_PEER_DOWN);
-}
-
-TEST(what_breaks_the_protocol_does_not_overtake_a_page)
-{
-	begin_to_listen();
-	begin_raw();
-	assert_works(plx_link_send(raw, "?", 1));
-	TURN_UNTIL(heard.closed == 1);
-	assert_int_equal(heard.messages, COUNT);
-	assert_int_equal(heard.reason, PLX_LINK_PROTOCOL);
 }
 
 static void end_socket_at_5(struct netio_recv_socket *socket, const struct netio_msg *msg)
@@ -260,47 +165,13 @@ TEST(a_callback_may_end_the_socket_inside_a_page)
 	netio_buffered_send_socket_fini(&sender);
 }
 
-static void close_connection_at_5(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	hear_message(socket, msg);
-	if (heard.messages == 5)
-		netio_recv_socket_close(socket);
-}
-
-TEST(a_callback_may_close_the_connection_inside_a_page)
-{
-	listen_with(NULL);
-	heard.socket.cb_msg_received = close_connection_at_5;
-	begin_raw();
-	TURN_UNTIL(heard.closed == 1);
-	assert_int_equal(heard.messages, COUNT);
-	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
-}
-
 TEST(sockets_may_end_while_pages_wait)
 {
-	begin_to_listen();
 	begin_raw();
 	netio_listen_socket_fini(&heard.socket);
 	heard.next = 0;
 	turn_ms(5);
 	assert_in_range(heard.messages, 1, 2);
-}
-
-/* Nothing more is delivered, but its end is reported. */
-TEST(a_queue_that_waits_may_end_with_its_connection)
-{
-	listen_with(&(struct netio_listen_attr){.queue_count = 1});
-	write_page();
-	raw_connect_to_listening(&good_sender);
-	TURN_UNTIL(raw && heard.established == 1);
-	assert_works(plx_link_send(raw, page, sizeof(page)));
-	TURN_UNTIL(plx_ring_depth(heard.socket.listener->queue->ring) == 1);
-	plx_link_abort(raw);
-	TURN_UNTIL(plx_fabric_open_count() == 1); /* its link is gone, its messages wait for room */
-	assert_int_equal(heard.closed, 0);
-	netio_listen_socket_fini(&heard.socket);
-	turn_ms(5);
 }
 
 /* Publishers ----------------------------------------------------------------------------------- */
@@ -309,13 +180,6 @@ static void sub_message_in_turn(struct netio_subscribe_socket *socket, const str
 {
 	note_turn();
 	sub_message(socket, msg);
-}
-
-static void begin_to_publish(void)
-{
-	publish_with(NULL);
-	SUBSCRIBE(0, .tag = 1);
-	subs[0].socket.cb_msg_received = sub_message_in_turn;
 }
 
 static void publish_page(void)
@@ -327,7 +191,9 @@ static void publish_page(void)
 
 TEST(answers_do_not_overtake_messages)
 {
-	begin_to_publish();
+	publish_with(NULL);
+	SUBSCRIBE(0, .tag = 1);
+	subs[0].socket.cb_msg_received = sub_message_in_turn;
 	publish_page();
 	TURN_UNTIL(subs[0].messages == 1);
 	SUBSCRIBE(0, .tag = 2);
@@ -357,45 +223,4 @@ TEST(gaps_do_not_overtake_messages)
 	assert_int_equal(crowded, 0);
 }
 
-static void end_subscriber_at_5(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	subs[0].messages++;
-	assert_in_range(subs[0].messages, 1, 5);
-	if (subs[0].messages == 5)
-		netio_subscribe_socket_fini(socket);
-}
-
-TEST(a_callback_may_end_its_subscribe_socket_inside_a_page)
-{
-	begin_to_publish();
-	subs[0].socket.cb_msg_received = end_subscriber_at_5;
-	publish_page();
-	publish_page();
-	TURN_UNTIL(went == 1);
-	assert_int_equal(subs[0].messages, 5);
-}
-
-TEST(a_publisher_that_ends_delivers_its_pages_first)
-{
-	begin_to_publish();
-	publish_page();
-	publish_page();
-	TURN_UNTIL(subs[0].messages == 1);
-	netio_publish_socket_fini(&publisher);
-	TURN_UNTIL(subs[0].closed == 1);
-	assert_int_equal(subs[0].messages, 2 * COUNT);
-	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
-}
-
-/* Over tcp and shm, unless the environment gives a provider. */
-int main(void)
-{
-	int failed;
-
-	if (getenv("PLX_TEST_PROVIDER"))
-		return plx_test_run("turn", NULL, NULL);
-	setenv("PLX_TEST_PROVIDER", "tcp", 1);
-	failed = plx_test_run("tcp", NULL, NULL);
-	setenv("PLX_TEST_PROVIDER", "shm", 1);
-	return failed + plx_test_run("shm", NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -55,13 +55,13 @@ static void *take_some(void *arg)
 static void start_waiter(unsigned wanted, uint64_t timeout_ns)
 {
 	waiter = (struct waiter){.wanted = wanted, .timeout_ns = timeout_ns};
-	assert_int_equal(pthread_create(&waiter.thread, NULL, take_some, NULL), 0);
+	threads_start(&waiter.thread, 1, take_some, NULL, 1);
 }
 
 static int end_waiter(void)
 {
 	TURN_UNTIL(waiter.ended);
-	assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+	threads_join(&waiter.thread, 1);
 	return waiter.rc;
 }
 
@@ -82,16 +82,6 @@ WAIT_TEST(a_thread_sleeps_until_a_message_arrives)
 	assert_int_equal(end_waiter(), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(waiter.got[i], "abc"[i]);
-}
-
-WAIT_TEST(a_queued_message_is_received_without_a_wait)
-{
-	connect_sender();
-	assert_int_equal(netio_send(&sender, "x", 1), 0);
-	TURN_UNTIL(plx_ring_depth(heard.socket.listener->queue->ring) == 1);
-	start_waiter(2, 0);
-	assert_int_equal(end_waiter(), -ETIMEDOUT);
-	assert_int_equal(waiter.got[0], 'x');
 }
 
 WAIT_TEST(a_wait_ends_after_its_timeout)
@@ -122,18 +112,13 @@ WAIT_TEST(a_signal_handler_ends_a_wait)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
-WAIT_TEST(an_lcore_does_not_wait)
+WAIT_TEST(neither_an_lcore_nor_a_thread_without_a_queue_waits)
 {
 	struct netio_msg msg;
 
 	listen_with(&with_queue);
 	assert_fails(netio_recv_wait(&heard.socket, &msg, 0), -EDEADLK, "an lcore must not wait");
-}
-
-WAIT_TEST(no_thread_waits_without_a_queue)
-{
-	struct netio_msg msg;
-
+	hear_no_more(&heard);
 	listen_with(NULL);
 	assert_fails(netio_recv_wait(&heard.socket, &msg, 0), -EINVAL,
 		     "netio_recv_wait: the socket has no queue; set queue_count");
@@ -162,28 +147,6 @@ WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 		assert_int_equal(take_queued(), 2);
 		assert_false(is_readable());
 	}
-}
-
-/* Called last in a turn. */
-static int end_loop(void *arg, uint64_t now_ns)
-{
-	if (plx_ring_depth(heard.socket.listener->queue->ring))
-		netio_terminate(&ctx.evloop);
-	return 0;
-}
-
-WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
-{
-	struct plx_poller *poller;
-
-	connect_sender();
-	netio_recv_fd(&heard.socket);
-	assert_int_equal(take_queued(), 0);
-	assert_works(plx_poller_add("end", end_loop, NULL, &poller));
-	assert_int_equal(netio_send(&sender, "x", 1), 0);
-	run();
-	assert_true(is_readable());
-	plx_poller_remove(poller);
 }
 
 PLX_TEST_MAIN()
