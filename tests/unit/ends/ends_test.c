@@ -155,73 +155,39 @@ static bool is_up(const struct ends_part *part)
 	return is_waited_for || part == now.parts[0] || part == now.parts[1];
 }
 
-static void each_part(void (*step)(const struct ends_part *part))
-{
-	for (unsigned i = 0; i < PARTS; i++) {
-		if (is_up(parts[i]))
-			step(parts[i]);
-	}
-}
-
 static const char *provider;
 
-static void up(const struct ends_part *part)
-{
-	part->up(provider);
-}
-
-static void kick(const struct ends_part *part)
-{
-	part->kick();
-}
-
-static void down(const struct ends_part *part)
-{
-	part->down(plx_lcore_count() != 0);
-}
-
-/* Clients and services end before the lcores: see plx_rpc.h. */
-static void end_rpc(void)
-{
-	if (!is_up(&ends_rpc))
-		return;
-	now.is_armed = false;
-	ends_rpc.down(true);
-	now.is_armed = true;
-}
-
-static void run_once(void)
+static int run_once(void)
 {
 	switch (now.place) {
 	case ENDS_IN_RUN:
-		assert_works(plx_loop_run());
-		break;
+		return plx_loop_run();
 	case ENDS_IN_NETIO_RUN:
-		assert_works(netio_run(&ends_context.evloop));
-		break;
+		return netio_run(&ends_context.evloop);
 	case ENDS_IN_DRAIN:
-		assert_works(plx_fabric_drain(10 * PLX_NS_PER_S));
-		break;
+		return plx_fabric_drain(10 * PLX_NS_PER_S);
 	case ENDS_IN_NETIO_DRAIN:
-		assert_works(netio_drain(&ends_context.evloop, 10 * PLX_NS_PER_S));
-		break;
+		return netio_drain(&ends_context.evloop, 10 * PLX_NS_PER_S);
 	case ENDS_IN_FINI:
-		assert_works(plx_eal_fini());
-		break;
+		return plx_eal_fini();
 	default:
-		assert_works(netio_fini(&ends_context));
+		return netio_fini(&ends_context);
 	}
 }
 
 /* Again after an exception. */
 static void run_in_place(void)
 {
-	if (now.place == ENDS_IN_FINI || now.place == ENDS_IN_NETIO_FINI)
-		end_rpc();
+	if (is_up(&ends_rpc) && (now.place == ENDS_IN_FINI || now.place == ENDS_IN_NETIO_FINI)) {
+		now.is_armed =
+			false; /* clients and services end before the lcores: see plx_rpc.h */
+		ends_rpc.down(true);
+		now.is_armed = true;
+	}
 	thrown.frame = (uintptr_t)__builtin_frame_address(0);
 	if (setjmp(thrown.catcher))
 		assert_false(plx_loop_is_running(plx_lcore_id()));
-	run_once();
+	assert_works(run_once());
 }
 
 static void init(void)
@@ -259,7 +225,10 @@ static bool is_nothing_open(void)
 /* The lcores stay up for the next pair, unless this one has stopped them. */
 static void clear(void)
 {
-	each_part(down);
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (is_up(parts[i]))
+			parts[i]->down(plx_lcore_count() != 0);
+	}
 	if (plx_lcore_count() && !plx_stopping())
 		ends_turn_until(is_nothing_open);
 	else
@@ -275,18 +244,23 @@ static bool is_possible(void)
 static void try_pair(void)
 {
 	struct plx_poller *counter;
-	bool trace = getenv("PLX_ENDS_TRACE");
 
 	now.is_armed = now.has_run = now.in_call = false;
 	now.turns = now.ended_count = 0;
-	if (trace)
+	if (getenv("PLX_ENDS_TRACE"))
 		fprintf(stderr, "%s in %s in %s\n", now.call->name, now.callback->name,
 			places[now.place]);
 	init();
-	each_part(up);
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (is_up(parts[i]))
+			parts[i]->up(provider);
+	}
 	assert_works(plx_poller_add("count", count_turn, NULL, &counter));
 	now.is_armed = true;
-	each_part(kick);
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (is_up(parts[i]))
+			parts[i]->kick();
+	}
 	run_in_place();
 	if (plx_lcore_count())
 		plx_poller_remove(counter);

@@ -133,16 +133,4 @@ PUBSUB_TEST(a_subscriber_that_begins_to_miss_messages_is_logged_once)
 	catch_up(&subs[0]);
 }
 
-/* They are what the subscriber asked for. */
-PUBSUB_TEST(conflated_messages_are_logged_at_level_info)
-{
-	netio_log->level = PLX_LOG_INFO;
-	begin_slow(NETIO_POLICY_CONFLATE);
-	log_capture();
-	publish_all(1, 400, 200);
-	expect_log(PLX_LOG_INFO, "misses messages: ");
-	netio_log->level = PLX_LOG_NOTICE;
-	catch_up(&subs[0]);
-}
-
 PLX_TEST_MAIN()

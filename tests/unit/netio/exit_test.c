@@ -184,27 +184,20 @@ static unsigned receive_from(void (*body)(void))
 	return received;
 }
 
-PLX_TEST(what_was_accepted_leaves_after_main_returns)
+PLX_TEST(what_was_accepted_leaves_when_a_program_or_a_thread_returns)
 {
-	assert_int_equal(receive_from(return_from_main), MESSAGES);
-	assert_int_equal(reason_of_end, PLX_LINK_CLOSED);
-}
+	static void (*const bodies[])(void) = {return_from_main, end_a_thread,
+					       end_a_thread_before_another, fork_and_return};
 
-PLX_TEST(what_was_accepted_leaves_after_a_thread_returns)
-{
-	assert_int_equal(receive_from(end_a_thread), MESSAGES);
-	assert_int_equal(receive_from(end_a_thread_before_another), MESSAGES);
-	assert_int_equal(reason_of_end, PLX_LINK_CLOSED);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bodies); i++) {
+		assert_int_equal(receive_from(bodies[i]), MESSAGES);
+		assert_int_equal(reason_of_end, PLX_LINK_CLOSED);
+	}
 }
 
 PLX_TEST(exit_in_a_callback_sends_nothing_more)
 {
 	assert_int_equal(receive_from(exit_in_a_callback), 0);
-}
-
-PLX_TEST(exit_in_a_forked_child_leaves_its_parent_alone)
-{
-	assert_int_equal(receive_from(fork_and_return), MESSAGES);
 }
 
 PLX_TEST(memory_of_a_function_that_has_returned_is_not_touched)

@@ -201,16 +201,6 @@ PUBSUB_TEST(a_message_that_is_not_retried_is_abandoned)
 	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 2);
 }
 
-PUBSUB_TEST(a_message_at_once_longer_than_all_pages_is_too_big)
-{
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	SUBSCRIBE(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
-	assert_int_equal(publish(1, 5000, 0), NETIO_STATUS_TOO_BIG);
-	assert_int_equal(publish(1, 4000, 0), NETIO_STATUS_OK);
-	TURN_UNTIL(subs[0].messages == 1);
-	subs_expect_wrong();
-}
-
 static void publish_when_subscribed(struct netio_subscriber *who,
 				    const struct netio_subscription *what)
 {
@@ -274,17 +264,6 @@ PUBSUB_TEST(pending_messages_are_bounded)
 }
 
 /* Ends ---------------------------------------------------------------------------------------- */
-
-PUBSUB_TEST(fini_loses_nothing)
-{
-	publish_to_one(NULL);
-	publish_many(800, 1, 300);
-	netio_publish_socket_fini(&publisher);
-	TURN_UNTIL(subs[0].closed == 1);
-	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
-	assert_int_equal(subs[0].messages, 800);
-	assert_int_equal(subs[0].lost, 1);
-}
 
 PUBSUB_TEST(a_publisher_may_close_a_subscriber)
 {

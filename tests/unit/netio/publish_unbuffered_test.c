@@ -166,20 +166,6 @@ static void slow(struct sub *sub)
 	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
 }
 
-PUBSUB_TEST(publishing_returns_again_if_no_subscriber_has_room)
-{
-	publish_with(&short_pages);
-	slow(&subs[0]);
-	assert_int_equal(fill_up(), NETIO_STATUS_AGAIN);
-	available = 0;
-	turn_ms(20);
-	assert_int_equal(available, 0);
-	assert_int_equal(published, number); /* nothing of the refused one */
-	release_all(&subs[0].kept);
-	publish_again();
-	TURN_UNTIL(published == number && subs[0].messages == number);
-}
-
 /* While its subscriber reads nothing. */
 PUBSUB_TEST(a_burst_finds_room_for_128_short_messages_with_all_defaults)
 {

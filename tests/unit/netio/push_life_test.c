@@ -56,18 +56,6 @@ PUSH_TEST(a_disconnected_receiver_loses_nothing)
 	assert_int_equal(push_stats().receivers, 1);
 }
 
-/* Messages that it kept have arrived, unless it dies before it has agreed to close. */
-PUSH_TEST(a_receiver_may_fail_while_it_is_disconnected)
-{
-	begin(2, 16, NULL);
-	pulls[0].kept.more = 1000;
-	assert_int_equal(push_some(20, 64), 0);
-	TURN_UNTIL(pulls[0].messages == 10 && pulls[1].messages == 10);
-	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
-	cut_connection(&pulls[0]);
-	TURN_UNTIL(closed == 1 && pulls[1].messages == 20);
-}
-
 /* Each keeps 6 messages: unfinished messages of the first wait, except one that the second has room
  * for. Then the second is disconnected. */
 static void let_one_of_two_die(void)

@@ -281,30 +281,6 @@ PUSH_TEST(messages_wait_for_a_receiver)
 	TURN_UNTIL(push_some(1, 64) == 0);
 }
 
-/* A message that only the dead receiver accepted waits, without blocking others. */
-PUSH_TEST(a_message_too_long_for_the_others_blocks_no_message)
-{
-	begin_two((struct netio_listen_attr){.message_max_bytes = 5000},
-		  (struct netio_listen_attr){.message_max_bytes = 1000});
-	pulls[0].kept.more = ALL;
-	assert_int_equal(push_some(3, 2000), 0);
-	assert_int_equal(push_some(20, 1000), 0);
-	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 23);
-	TURN_UNTIL(stats_of(1).under_way <= 3);
-	netio_listen_socket_fini(&pulls[0].socket);
-	release_all(&pulls[0].kept);
-	pulls[0].kept.more = 0;
-	TURN_UNTIL(closed == 1 && push_stats().waiting == 3);
-	assert_int_equal(push_some(1, 1000), 0);
-	TURN_UNTIL(pulls[1].numbers[pulls[1].messages - 1] == 23);
-	pulls[0].messages = 0;
-	pull_listen(&pulls[0], NULL);
-	TURN_UNTIL(pulls[0].messages == 3);
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(pulls[0].numbers[i], i);
-	assert_int_equal(push_stats().waiting, 0);
-}
-
 PUSH_TEST(an_answer_names_its_receiver)
 {
 	begin(2, 4, NULL);

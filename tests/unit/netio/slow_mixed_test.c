@@ -18,27 +18,6 @@ PUBSUB_TEST(a_gap_precedes_the_answer)
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 
-/* Pages for gaps only must not block a long message. */
-PUBSUB_TEST(a_long_message_is_conflated_and_arrives)
-{
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	SUBSCRIBE_SLOW(0, .last = 9, .policy = NETIO_POLICY_CONFLATE);
-	sub_take_tagged(&subs[0]);
-	for (unsigned i = 0; i < 40; i++)
-		publish_all(2, 400, 1);
-	publish_all(1, 3300, 1); /* four pages */
-	assert_int_equal(newest_subscriber()->outbox.latest.count, 2);
-	for (unsigned i = 0; i < 20000 && !came_of[1]; i++) { /* it takes some, repeatedly */
-		publish(2, 400, 0);
-		publish(2, 400, 0);
-		plx_loop_turn();
-		subs[0].kept.more = 64;
-		if (i % 8 == 0 && subs[0].kept.count)
-			release_messages(&subs[0].kept, 1);
-	}
-	assert_int_equal(came_of[1], 1);
-}
-
 PUBSUB_TEST(a_message_that_is_too_big_disconnects_no_subscriber)
 {
 	begin_slow(NETIO_POLICY_DISCONNECT);

@@ -57,23 +57,6 @@ PUBSUB_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 	assert_int_equal(now.backlog_bytes, 0);
 }
 
-PUBSUB_TEST(the_bound_also_applies_to_the_blocking_policy)
-{
-	unsigned taken = 0;
-
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 64});
-	SUBSCRIBE_SLOW(0, .tag = 1, .backlog_bytes = 2000);
-	while (publish(1, 400, 0) == NETIO_STATUS_OK) {
-		plx_loop_turn();
-		assert_true(++taken < 30);
-	}
-	release_all(&subs[0].kept);
-	TURN_UNTIL(available == 1);
-	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
-	FLUSH_UNTIL(has_all(&subs[0]));
-	assert_int_equal(subs[0].gaps, 0);
-}
-
 /* A flush closes no page that cannot leave: otherwise each would hold one message. */
 PUBSUB_TEST(a_flush_after_each_message_fills_the_backlog)
 {
@@ -119,23 +102,6 @@ PUBSUB_TEST(conflation_delivers_the_latest_message_of_each_tag)
 	publish_all(5, 40, 1); /* nothing is queued: an ordinary one */
 	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(newest_of[5], 1000);
-}
-
-PUBSUB_TEST(conflation_drops_tags_beyond_its_limit)
-{
-	char text[NETIO_GAP_TEXT_BYTES];
-
-	begin_latest(2000);
-	for (unsigned i = 0; i < 640; i++)
-		publish_all(i % 64, 40, 1);
-	assert_true(stats().dropped_new > 0);
-	assert_true(stats().conflated > 0);
-	release_all(&subs[0].kept);
-	TURN_UNTIL(has_all(&subs[0]));
-	assert_int_equal(missed(&subs[0]), stats().conflated + stats().dropped_new);
-	assert_int_equal(subs[0].gaps, 1);
-	assert_string_equal(netio_gap_reasons_format(subs[0].gap.reasons, text),
-			    "dropped as new, conflated");
 }
 
 PUBSUB_TEST(the_latest_messages_are_sent_before_a_close)

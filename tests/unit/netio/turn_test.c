@@ -91,29 +91,6 @@ TEST(a_page_is_delivered_one_message_a_turn)
 	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
 }
 
-/* Also when there is room again while a page is held. */
-TEST(a_queue_gets_all_in_order)
-{
-	struct netio_buffered_send_socket sender;
-	uint64_t next = 0, got;
-	struct netio_msg msg;
-	unsigned wrong = 0;
-
-	listen_with(&(struct netio_listen_attr){.queue_count = 7});
-	connect_buffered(&sender);
-	for (unsigned i = 0; i < 3; i++)
-		send_page_from(&sender, i * COUNT);
-	netio_buffered_send_socket_fini(&sender);
-	while (next < 3 * COUNT) {
-		TURN_UNTIL(netio_recv(&heard.socket, &msg) == 0);
-		assert_true(read_number(&msg, &got, &wrong));
-		assert_int_equal(got, next++);
-		netio_msg_release(&msg);
-	}
-	assert_int_equal(wrong, 0);
-	TURN_UNTIL(heard.closed == 1);
-}
-
 /* Ends ----------------------------------------------------------------------------------------- */
 
 static uint8_t page[WIRE_PAGE_BYTES + COUNT * 16];

@@ -84,16 +84,6 @@ WAIT_TEST(a_thread_sleeps_until_a_message_arrives)
 		assert_int_equal(waiter.got[i], "abc"[i]);
 }
 
-WAIT_TEST(a_wait_ends_after_its_timeout)
-{
-	uint64_t begin_ns = plx_now_ns();
-
-	listen_with(&with_queue);
-	start_waiter(1, 20 * PLX_NS_PER_MS);
-	assert_int_equal(end_waiter(), -ETIMEDOUT);
-	assert_true(plx_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
-}
-
 static void on_signal(int number)
 {
 }
