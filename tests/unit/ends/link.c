@@ -15,7 +15,7 @@ static unsigned open_count;
 static bool has_direct;
 static uint8_t memory[4096];
 
-/* Where a link is listed; NULL: where there is room. */
+/* Where a link is listed; NULL: the first empty place. */
 static struct plx_link **place_of(const struct plx_link *link)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++) {

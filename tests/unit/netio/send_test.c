@@ -418,7 +418,7 @@ SEND_TEST(a_disconnected_socket_stays_disconnected)
 	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it reconnects */
 }
 
-/* It answers with that greeting, and its link accepts so many bytes; 0: the default. */
+/* It answers with that greeting, and its link takes messages of `accepts` bytes; 0: the default. */
 static void refused_by(const struct wire_greeting *greeting, uint64_t accepts, const char *why_not)
 {
 	struct plx_listener *listener;

@@ -139,4 +139,26 @@ WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 	}
 }
 
+/* Called last in a turn. */
+static int end_loop(void *arg, uint64_t now_ns)
+{
+	if (plx_ring_depth(heard.socket.listener->queue->ring))
+		netio_terminate(&ctx.evloop);
+	return 0;
+}
+
+WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
+{
+	struct plx_poller *poller;
+
+	connect_sender();
+	netio_recv_fd(&heard.socket);
+	assert_int_equal(take_queued(), 0);
+	assert_works(plx_poller_add("end", end_loop, NULL, &poller));
+	assert_int_equal(netio_send(&sender, "x", 1), 0);
+	run();
+	assert_true(is_readable());
+	plx_poller_remove(poller);
+}
+
 PLX_TEST_MAIN()
