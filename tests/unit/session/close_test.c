@@ -27,23 +27,10 @@ static void expect_ended(void)
 TEST(closing_an_open_session_asks_it_to_settle_and_delivers)
 {
 	open_one();
-	assert_int_equal(plx_link_send(program.link, "last", 4), 0);
+	program.settles_later = true;
 	close_it();
 	close_it(); /* the same */
 	plx_session_close(NULL);
-	expect_ended();
-	assert_int_equal(program.settles, 1);
-	assert_int_equal(program.closed, 1);
-	assert_int_equal(program.reason, PLX_LINK_CLOSED);
-	assert_int_equal(server.messages, 1);
-	assert_int_equal(server.reason, PLX_LINK_CLOSED);
-}
-
-TEST(a_session_sends_what_waits_before_its_link_closes)
-{
-	open_one();
-	program.settles_later = true;
-	close_it();
 	assert_true(pump_until(&program.settles, 1, 5000));
 	pump_ms(20);
 	assert_int_equal(program.closed, 0);
@@ -51,8 +38,11 @@ TEST(a_session_sends_what_waits_before_its_link_closes)
 	plx_session_settled(program.session);
 	assert_null(plx_session_link(program.session));
 	expect_ended();
+	assert_int_equal(program.settles, 1);
+	assert_int_equal(program.closed, 1);
 	assert_int_equal(program.reason, PLX_LINK_CLOSED);
 	assert_int_equal(server.messages, 1);
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
 }
 
 TEST(a_link_that_is_lost_while_it_settles_ends_the_session)
@@ -63,19 +53,7 @@ TEST(a_link_that_is_lost_while_it_settles_ends_the_session)
 	assert_true(pump_until(&program.settles, 1, 5000));
 	plx_link_abort(server.link);
 	expect_ended();
-	assert_int_equal(program.closed, 1);
 	assert_int_equal(program.reason, PLX_LINK_PEER_DOWN);
-}
-
-TEST(a_closed_session_whose_link_is_aborted_ends_without_waiting)
-{
-	open_one();
-	program.settles_later = true;
-	close_it();
-	plx_link_abort(program.link);
-	expect_ended();
-	assert_int_equal(program.reason, PLX_LINK_ABORTED);
-	assert_int_equal(program.settles, 0);
 }
 
 /* 5 s in all for the program, which settles after a while, and for its peer: an lcore that stands
@@ -104,98 +82,41 @@ PLX_TEST_WITH(a_session_takes_at_most_5_s_to_close, program_up_with_worker, prog
 	plx_listener_close(elsewhere);
 }
 
-TEST(settled_means_nothing_before_on_settle)
-{
-	open_one();
-	plx_session_settled(program.session);
-	pump_ms(20);
-	assert_int_equal(program.closed, 0);
-}
-
-TEST(a_session_without_callbacks_closes)
-{
-	static const struct plx_link_events no_events;
-	const struct plx_session_attr attr = {.link.events = &no_events};
-	struct plx_session *session;
-
-	assert_works(plx_session_connect(listened, &attr, &session));
-	expect_soon(plx_session_link(session));
-	plx_session_close(session);
-	assert_true(pump_until(&server.closed, 1, 5000));
-	assert_int_equal(server.reason, PLX_LINK_CLOSED);
-}
-
+/* While it connects or looks up a name, or in its back-off. */
 TEST(a_session_closed_before_it_opens_only_ends)
 {
-	program_connect(listened, (struct plx_session_attr){SOON});
-	close_it();
-	expect_ended();
-	assert_int_equal(program.opened + program.closed + program.refused, 0);
-}
+	static const char *const addresses[] = {listened, "LoCaLhOsT:7", "127.0.0.1:1"};
 
-TEST(a_session_closed_during_its_back_off_only_ends)
-{
-	program_connect(here("1"), (struct plx_session_attr){NEVER});
-	assert_true(pump_until(&program.refused, 1, 5000));
-	close_it();
-	expect_ended();
-	assert_int_equal(program.refused, 1);
-}
-
-TEST(a_session_closed_between_two_addresses_tries_no_other_one)
-{
-	program.closes_in = "on_refused";
-	program_connect(list_of(here("1"), listened), (struct plx_session_attr){SOON});
-	expect_ended();
-	assert_int_equal(program.refused, 1);
-	assert_int_equal(program.opened, 0);
-}
-
-TEST(a_session_closed_during_a_look_up_only_ends)
-{
-	program_connect("LoCaLhOsT:7", (struct plx_session_attr){SOON});
-	close_it();
-	expect_ended();
-	assert_int_equal(program.refused + program.opened, 0);
-}
-
-/* Until on_writable is due. */
-static void fill(struct plx_link *link)
-{
-	int rc;
-
-	do {
-		rc = plx_link_send(link, "fill", 4);
-	} while (rc == 0);
-	assert_int_equal(rc, -EAGAIN);
-}
-
-/* Return once the session has run all its callbacks that it can run. */
-static void run_all_callbacks(void)
-{
-	program_connect(list_of(here("1"), listened), (struct plx_session_attr){SOON});
-	for (int i = 0; i < 5000 && !program.ended && !program.writable; i++) {
-		if (server.link && program.link && !program.messages)
-			plx_link_send(server.link, "x", 1);
-		if (program.messages == 1 && plx_session_link(program.session))
-			fill(plx_session_link(program.session));
-		pump_ms(1);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(addresses); i++) {
+		memset(&program, 0, sizeof(program));
+		program_connect(addresses[i], (struct plx_session_attr){NEVER});
+		if (i == 2)
+			assert_true(pump_until(&program.refused, 1, 5000));
+		close_it();
+		expect_ended();
+		assert_int_equal(program.opened + program.closed, 0);
+		assert_int_equal(program.refused, i == 2);
 	}
-	plx_session_close(program.session);
-	expect_ended();
 }
 
 TEST(a_session_may_be_closed_in_each_of_its_callbacks)
 {
 	static const char *const callbacks[] = {
-		"on_refused",  "on_hello",  "on_open",  "on_message",
-		"on_writable", "on_settle", "on_close", "on_end",
+		"on_refused", "on_hello", "on_open", "on_message",
+		"on_settle",  "on_close", "on_end",
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(callbacks); i++) {
 		memset(&program, 0, sizeof(program));
 		program.closes_in = callbacks[i];
-		run_all_callbacks();
+		program_connect(list_of(here("1"), listened), (struct plx_session_attr){SOON});
+		while (!program.ended && !program.messages) {
+			if (server.link && program.link)
+				plx_link_send(server.link, "x", 1);
+			pump_ms(1);
+		}
+		plx_session_close(program.session);
+		expect_ended();
 		assert_true(program.has_closed);
 		assert_int_equal(program.opened, program.closed);
 		expect_soon(!server.link);
@@ -243,55 +164,23 @@ TEST(plx_fabric_drain_closes_the_link_of_a_session_that_reconnects_after_it)
 	expect_opened(2);
 }
 
-/* plx_fabric_fini, in fixture_down */
-#define TEST_FINI(name) PLX_TEST_WITH(name, program_up, fixture_down)
-
-static void stop_with_session(void)
+/* It is open, in its back-off, or looks up a name. */
+PLX_TEST(a_session_ends_in_plx_fabric_fini)
 {
-	listen_no_more();
-	plx_fabric_fini();
-	assert_int_equal(program.ended, 1);
-	assert_int_equal(program.settles, 0);
-}
+	static const char *const addresses[] = {listened, "127.0.0.1:1", "lOcAlHoSt:7"};
 
-TEST_FINI(an_open_session_ends_in_plx_fabric_fini)
-{
-	open_one();
-	stop_with_session();
-	assert_int_equal(program.closed, 1);
-	assert_int_equal(program.reason, PLX_LINK_ABORTED);
-}
-
-TEST_FINI(a_session_that_waits_ends_in_plx_fabric_fini)
-{
-	program_connect(here("1"), (struct plx_session_attr){NEVER});
-	assert_true(pump_until(&program.refused, 1, 5000));
-	stop_with_session();
-}
-
-TEST_FINI(a_session_that_looks_up_a_name_ends_in_plx_fabric_fini)
-{
-	program_connect("lOcAlHoSt:7", (struct plx_session_attr){SOON});
-	stop_with_session();
-	assert_int_equal(program.opened + program.refused, 0);
-}
-
-TEST_FINI(a_session_that_closes_ends_in_plx_fabric_fini)
-{
-	open_one();
-	program.settles_later = true;
-	close_it();
-	assert_true(pump_until(&program.settles, 1, 5000));
-	program.settles = 0;
-	stop_with_session();
-	assert_int_equal(program.closed, 1);
-}
-
-TEST_FINI(a_session_closed_in_plx_fabric_fini_ends_there)
-{
-	open_one();
-	program.closes_in = "on_close";
-	stop_with_session();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(addresses); i++) {
+		program_up(state);
+		program_connect(addresses[i], (struct plx_session_attr){NEVER});
+		if (i < 2)
+			expect_soon(program.opened || program.refused);
+		listen_no_more();
+		plx_fabric_fini();
+		assert_int_equal(program.ended, 1);
+		assert_int_equal(program.settles, 0);
+		assert_int_equal(program.closed, i == 0);
+		fixture_stop();
+	}
 }
 
 static _Atomic unsigned visits, visits_ended;

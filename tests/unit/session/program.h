@@ -11,7 +11,7 @@
 static struct program {
 	struct plx_session *session; /* NULL: it has ended */
 	struct plx_link *link;       /* of its newest on_open; NULL: it has ended */
-	_Atomic unsigned opened, closed, refused, messages, writable, settles, ended;
+	_Atomic unsigned opened, closed, refused, messages, settles, ended;
 	enum plx_link_reason reason; /* of the newest on_close or on_refused */
 	enum plx_link_reason closed_as;
 	char text[400];
@@ -58,12 +58,6 @@ static inline void program_on_message(struct plx_link *link, struct plx_buf *mes
 	assert_ptr_equal(user, &program);
 	program.messages++;
 	note("on_message");
-}
-
-static inline void program_on_writable(struct plx_link *link, void *user)
-{
-	program.writable++;
-	note("on_writable");
 }
 
 static inline void note_reason(enum plx_link_reason reason, const char *text)
@@ -120,7 +114,6 @@ static const struct plx_link_events program_link_events = {
 	.on_hello = program_on_hello,
 	.on_open = program_on_open,
 	.on_message = program_on_message,
-	.on_writable = program_on_writable,
 	.on_close = program_on_close,
 };
 
@@ -173,6 +166,7 @@ static char listened[64]; /* its address */
 
 static inline void listen_again(void)
 {
+	free(server.last);
 	memset(&server, 0, sizeof(server));
 	listener = fixture_listen(listened, NULL);
 }
