@@ -218,7 +218,7 @@ export_all
 hosts=(10.77.0.1)
 ! has_device siw0 || hosts+=(10.77.1.1)
 links='fabric/link fabric/flood fabric/credit fabric/receive fabric/set fabric/spread fabric/handover
-	fabric/matrix fabric/window fabric/direct netio/buffered'
+	fabric/window fabric/direct netio/buffered'
 # Side by side: much of the time goes into the starts of programs, each on one CPU.
 # On siw a connection that breaks now and then leaves libfabric with receives that it does not give
 # back; the link's memory is given up then, which fabric/hostile and fabric/direct_end take for a leak.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long buffers that become unused are returned to the system in slices, so that no turn is long. */
+/* Memory that becomes unused: long buffers are returned to the system in slices, so that no turn is
+ * long; memory of long copies is reused once they were sent; the pool of messages that outlive
+ * their link is freed when the last is returned. */
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <malloc.h>
@@ -11,37 +14,28 @@
 #define LEFT_MAX (BUFS * 128u << 10) /* the heap may keep the start of each */
 #define PAGE     ((size_t)4096)
 
-/* Whole pages of one buffer's bytes. */
-struct range {
-	char *start;
-	size_t pages;
-};
+#define PAGES    (LONG / PAGE - 1) /* whole ones of a buffer */
 
-static struct range ranges[BUFS];
+static char *ranges[BUFS]; /* the whole pages of each buffer */
 static unsigned range_count;
 
 static void note_range(const struct plx_buf *buf)
 {
 	uintptr_t start = ((uintptr_t)buf->data + PAGE - 1) & ~(PAGE - 1);
 
-	for (unsigned i = 0; i < range_count; i++) {
-		if (ranges[i].start == (char *)start)
-			return; /* memory of one that was idle for long */
-	}
-	assert_true(range_count < BUFS);
-	ranges[range_count++] = (struct range){(char *)start, LONG / PAGE - 1};
+	ranges[range_count++] = (char *)start;
 }
 
 /* Bytes of all ranges that are in memory. */
 static size_t resident(void)
 {
-	static unsigned char in_memory[LONG / PAGE];
+	static unsigned char in_memory[PAGES];
 	size_t pages = 0;
 
 	for (unsigned i = 0; i < range_count; i++) {
-		if (mincore(ranges[i].start, ranges[i].pages * PAGE, in_memory) != 0)
+		if (mincore(ranges[i], PAGES * PAGE, in_memory) != 0)
 			continue; /* unmapped */
-		for (size_t page = 0; page < ranges[i].pages; page++)
+		for (size_t page = 0; page < PAGES; page++)
 			pages += in_memory[page] & 1;
 	}
 	return pages * PAGE;
@@ -64,103 +58,179 @@ static void expect_slices(void)
 	assert_in_range(left, 0, LEFT_MAX);
 }
 
-static int start(void **state)
-{
-	range_count = 0;
-	mallopt(M_PERTURB, 0); /* else free() writes what was returned */
-	fixture_start("tcp", false);
-	fixture_pair(NULL);
-	return 0;
-}
-
-#define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
-
-static void unref_all(struct plx_buf *bufs[BUFS])
-{
-	for (unsigned i = 0; i < BUFS; i++)
-		plx_buf_unref(bufs[i]);
-}
-
-static void allocate(struct plx_buf *bufs[BUFS])
-{
-	for (unsigned i = 0; i < BUFS; i++) {
-		bufs[i] = plx_buf_alloc(LONG);
-		assert_non_null(bufs[i]);
-		memset(plx_buf_append(bufs[i], LONG), 1, LONG);
-		note_range(bufs[i]);
-	}
-}
-
-TEST(dropping_the_last_reference_returns_a_long_buffer_in_slices)
+PLX_TEST_WITH(dropping_the_last_reference_returns_a_long_buffer_in_slices, fixture_up, fixture_down)
 {
 	struct plx_buf *bufs[BUFS];
 
-	allocate(bufs);
-	unref_all(bufs);
+	mallopt(M_PERTURB, 0); /* else free() writes what was returned */
+	for (unsigned i = 0; i < BUFS; i++) {
+		bufs[i] = plx_buf_alloc(LONG);
+		memset(plx_buf_append(bufs[i], LONG), 1, LONG);
+		note_range(bufs[i]);
+	}
+	for (unsigned i = 0; i < BUFS; i++)
+		plx_buf_unref(bufs[i]);
 	assert_true(resident() > (BUFS - 1) * LONG);
 	assert_true(plx_loop_turn() > 0); /* work: the lcore does not sleep */
 	expect_slices();
 }
 
-static void quit(struct plx_timer *timer, void *arg)
+/* Long copies --------------------------------------------------------------------------------- */
+
+#define MIB (UINT32_C(1) << 20)
+
+static struct plx_fabric_lcore *home;
+
+static int start_empty(void **state)
 {
-	plx_loop_quit();
+	fixture_start("tcp", false);
+	assert_int_equal(fabric_here("start", &home), 0);
+	return 0;
 }
 
-TEST(nothing_is_left_to_return_when_the_loop_returns)
+static struct plx_buf *get(uint32_t length)
 {
-	struct plx_buf *bufs[BUFS];
-	struct plx_timer timer;
+	struct plx_buf *buf = link_buf_get(home, length, false);
 
-	allocate(bufs);
-	unref_all(bufs);
-	plx_timer_init(&timer, quit, NULL);
-	assert_int_equal(plx_timer_start(&timer, 0), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	assert_in_range(resident(), 0, LEFT_MAX);
+	assert_non_null(buf);
+	assert_int_equal(buf->len, 0);
+	assert_null(buf->next);
+	assert_true(plx_buf_tailroom(buf) >= length);
+	assert_true(plx_buf_headroom(buf) >= FRAME_HEADER_BYTES);
+	return buf;
 }
 
-TEST(long_buffers_may_be_dropped_right_before_the_end)
+static bool is_kept(const struct plx_buf *buf)
 {
-	struct plx_buf *bufs[BUFS];
-
-	allocate(bufs);
-	unref_all(bufs); /* fixture_down follows; a sanitizer build finds leaks */
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		if (home->link_bufs[i] == buf)
+			return true;
+	}
+	return false;
 }
 
-static unsigned accepted, arrived;
+#define LINK_BUF_TEST(name) PLX_TEST_WITH(name, start_empty, fixture_down)
 
-PLX_COUNTS(accept_one, accepted, struct plx_link *link, void *user)
-
-/* The fixture's sides copy messages, perhaps to memory that was just returned. */
-static void note_message(struct plx_link *link, struct plx_buf *message, void *user)
+/* A remaining reference prevents reuse. */
+LINK_BUF_TEST(a_buffer_in_use_is_not_reused)
 {
-	arrived++;
-	note_range(message);
+	struct plx_buf *bufs[LINK_BUF_COUNT + 4];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
+		bufs[i] = get(9000);
+		memset(plx_buf_append(bufs[i], 9000), (int)i, 9000);
+		assert_int_equal(is_kept(bufs[i]), i < LINK_BUF_COUNT);
+	}
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
+		for (unsigned k = 0; k < 9000; k++)
+			assert_int_equal(bufs[i]->data[k], i);
+		plx_buf_unref(bufs[i]);
+	}
 }
 
-static const struct plx_link_events receivers = {.on_open = accept_one, .on_message = note_message};
-
-TEST(idle_memory_of_messages_in_parts_is_returned_in_slices)
+LINK_BUF_TEST(longer_buffers_replace_shorter_ones_within_the_bound)
 {
-	struct plx_listen_attr attr = {.link.events = &receivers};
-	struct plx_link_attr connect = {.events = &side_events, .user = &client};
-	struct plx_buf *message = plx_buf_alloc(LONG);
-	struct plx_listener *listener;
-	struct plx_link *links[BUFS];
+	struct plx_buf *bufs[20], *buf;
 
-	plx_buf_append(message, LONG);
-	accepted = arrived = 0;
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
-	for (unsigned i = 0; i < BUFS; i++)
-		assert_int_equal(
-			plx_link_connect(plx_listener_address(listener), &connect, &links[i]), 0);
-	expect_soon(accepted == BUFS && client.opened == 1 + BUFS);
-	for (unsigned i = 0; i < BUFS; i++)
-		assert_int_equal(plx_link_send_buf(links[i], plx_buf_ref(message), NULL, NULL), 0);
-	expect_soon(arrived == BUFS);
-	expect_slices();
-	plx_buf_unref(message);
+	for (uint32_t length = 2 * MIB; length <= 8 * MIB; length *= 2) {
+		buf = get(length);
+		assert_true(is_kept(buf));
+		assert_in_range(home->link_buf_bytes, length, LINK_BUF_BYTES_MAX);
+		plx_buf_unref(buf);
+	}
+	assert_ptr_equal(get(5000), buf); /* a longer one is good enough */
+	plx_buf_unref(buf);
+
+	/* Buffers in use leave no room for it, so nothing is freed. */
+	link_buf_free_all(home);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
+		bufs[i] = get(MIB);
+		assert_int_equal(is_kept(bufs[i]), i < 8);
+	}
+	buf = get(5 * MIB);
+	assert_false(is_kept(buf));
+	plx_buf_unref(buf);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++)
+		plx_buf_unref(bufs[i]);
+	buf = get(LINK_BUF_BYTES_MAX + 1);
+	assert_false(is_kept(buf));
+	plx_buf_unref(buf);
+	assert_int_equal(home->link_buf_bytes, 8 * (MIB + 4096));
+}
+
+/* Messages that outlive their link ------------------------------------------------------------- */
+
+#define KEPT 3
+
+static struct plx_listener *listener;
+
+/* Messages of a closed link are in server.kept. */
+static void outlive_a_link(void)
+{
+	fixture_renew_sides();
+	server.keep = KEPT;
+	fixture_connect(listener, NULL);
+	home = server.link->set->home;
+	for (unsigned i = 0; i < KEPT; i++)
+		expect_arrival("keep me", 7);
+	plx_link_abort(client.link);
+	expect_both_end();
+	expect_soon(LIST_EMPTY(&home->links));
+}
+
+static bool reaped_within(unsigned limit_ms)
+{
+	for (unsigned i = 0; i < limit_ms && home->kept_pool_count; i++)
+		pump_ms(1);
+	return home->kept_pool_count == 0;
+}
+
+static void drop_one(void *arg)
+{
+	side_release(&server, 1);
+}
+
+PLX_FIXTURE(start_with_listener, 0,
+	    (fixture_start(NULL, true), listener = fixture_listen(here("0"), NULL)))
+
+#define KEPT_TEST(test) PLX_TEST_WITH(test, start_with_listener, fixture_down)
+
+KEPT_TEST(a_kept_pool_is_freed_with_its_last_buffer)
+{
+	size_t before;
+
+	outlive_a_link();
+	assert_int_equal(home->kept_pool_count, 1);
+	before = zone_bytes_used();
+	for (unsigned i = 0; i < KEPT; i++) {
+		assert_false(reaped_within(3));
+		assert_int_equal(zone_bytes_used(), before);
+		assert_memory_equal(server.kept[0]->data, "keep me", 7);
+		drop_one(NULL);
+	}
+	assert_true(reaped_within(1000));
+	assert_true(zone_bytes_used() + KEPT * 4096 < before);
+}
+
+/* The last one is dropped while the owner checks for it. */
+KEPT_TEST(a_kept_pool_is_not_freed_while_another_lcore_releases_its_buffer)
+{
+	worker_start();
+	for (int round = 0; round < 200; round++) {
+		outlive_a_link();
+		for (unsigned i = 0; i < KEPT; i++)
+			assert_int_equal(plx_lcore_send(1, drop_one, NULL), 0);
+		assert_true(reaped_within(2000));
+	}
+	worker_stop();
+}
+
+/* No loop turns again: plx_fabric_fini finds them. The fixture checks memory. */
+KEPT_TEST(buffers_of_a_kept_pool_may_be_released_after_the_last_turn)
+{
+	outlive_a_link();
+	assert_int_equal(home->kept_pool_count, 1);
+	side_release(&server, KEPT);
 }
 
 PLX_TEST_MAIN()
