@@ -4,56 +4,35 @@
 #include "fabric_address.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 
-PLX_TEST(good_addresses_are_split)
-{
-	static const struct {
-		const char *text, *host, *port;
-	} rows[] = {
-		{"127.0.0.1:7000", "127.0.0.1", "7000"},
-		{"[::1]:0", "::1", "0"},
-		{"[fe80::1%eth0]:65535", "fe80::1%eth0", "65535"},
-		{"*:1", "", "1"},
-		{":1", "", "1"},
-		{"host.example:00080", "host.example", "00080"},
-		{"[::ffff:192.0.2.1]:7", "192.0.2.1", "7"},
-		{"[::ffff:0:1]:7", "0.0.0.1", "7"},
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-
-		assert_int_equal(address_split("--listen", rows[i].text, host, port), 0);
-		assert_string_equal(host, rows[i].host);
-		assert_string_equal(port, rows[i].port);
-	}
-}
-
+/* Into the parts for the resolver, and those that programs print. */
 PLX_TEST(programs_split_addresses_and_join_them_again)
 {
 	static const struct {
-		const char *text, *host;
-		unsigned port;
+		const char *text, *host, *port, *program_host;
+		unsigned program_port;
 	} rows[] = {
-		{"127.0.0.1:7000", "127.0.0.1", 7000},
-		{"[::1]:7000", "[::1]", 7000},
-		{"*:0", "*", 0},
-		{":65535", "*", 65535},
-		{"host.example:00080", "host.example", 80},
+		{"127.0.0.1:7000", "127.0.0.1", "7000", "127.0.0.1", 7000},
+		{"[::1]:0", "::1", "0", "[::1]", 0},
+		{"[fe80::1%eth0]:65535", "fe80::1%eth0", "65535", "[fe80::1%eth0]", 65535},
+		{"*:1", "", "1", "*", 1},
+		{":1", "", "1", "*", 1},
+		{"host.example:00080", "host.example", "00080", "host.example", 80},
+		{"[::ffff:192.0.2.1]:7", "192.0.2.1", "7", "[::ffff:192.0.2.1]", 7},
 	};
-	char host[PLX_ADDRESS_MAX] = "unchanged";
-	unsigned port = 1;
+	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
+	unsigned number = 1;
 
-	assert_fails(plx_address_split("--connect", "::1:7", host, &port), -EINVAL,
-		     "--connect ::1:7: an IPv6 address needs brackets");
-	assert_string_equal(host, "unchanged");
-	assert_int_equal(port, 1);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_works(plx_address_split("--listen", rows[i].text, host, &port));
+		assert_int_equal(address_split("--listen", rows[i].text, host, port), 0);
 		assert_string_equal(host, rows[i].host);
-		assert_int_equal(port, rows[i].port);
+		assert_string_equal(port, rows[i].port);
+		assert_works(plx_address_split("--listen", rows[i].text, host, &number));
+		assert_string_equal(host, rows[i].program_host);
+		assert_int_equal(number, rows[i].program_port);
 	}
+	assert_fails(plx_address_split("--connect", "::1:7", host, &number), -EINVAL,
+		     "--connect ::1:7: an IPv6 address needs brackets");
 }
 
 PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
@@ -61,18 +40,10 @@ PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 	static const char *const rows[][2] = {
 		{"", "no port"},
 		{"7000", "the host is missing"},
-		{"a:", "bad port"},
-		{"a:-1", "bad port"},
 		{"a:65536", "bad port"},
-		{"a:123456", "bad port"},
 		{"a:1 ", "bad port"},
-		{"a:7x", "bad port"},
 		{"[::1:80", "bracket"},
-		{"[::1]", "needs brackets"},
-		{"[]:1", "bracket"},
 		{"tcp://127.0.0.1:7000", "it needs no scheme"},
-		{"http://a", "it needs no scheme"},
-		{"a", "no port"},
 		{"[::1]x:1", "bracket"},
 		{"1::2:3", "needs brackets"},
 		{"[fe80::7]:1", "a link-local address needs its interface"},
@@ -84,8 +55,7 @@ PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 			fail_msg("'%s' was accepted", rows[i][0]);
 		assert_error_has("--connect");
 		assert_error_has("give HOST:PORT");
-		if (strcmp(rows[i][0], "[::1]") != 0)
-			assert_error_has(rows[i][1]);
+		assert_error_has(rows[i][1]);
 	}
 	assert_int_equal(address_split("--connect", NULL, host, port), -EINVAL);
 	memset(longest, 'a', sizeof(longest) - 1);
@@ -95,38 +65,30 @@ PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 
 PLX_TEST(a_formatted_address_parses_back_to_itself)
 {
-	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(7000)};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(7001)};
-	char text[PLX_ADDRESS_MAX];
-
-	inet_pton(AF_INET, "192.0.2.1", &v4.sin_addr);
-	inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr);
-	address_format((struct sockaddr *)&v4, text, sizeof(text));
-	assert_string_equal(text, "192.0.2.1:7000");
-	address_format((struct sockaddr *)&v6, text, sizeof(text));
-	assert_string_equal(text, "[2001:db8::1]:7001");
-	assert_int_equal(address_port((struct sockaddr *)&v6), 7001);
-	address_format(NULL, text, sizeof(text));
-	assert_string_equal(text, "unknown");
-}
-
-PLX_TEST(link_local_addresses_keep_their_interface)
-{
-	struct sockaddr_in6 local = {.sin6_family = AF_INET6, .sin6_port = htons(7000)};
+	static const struct {
+		const char *host, *text;
+		unsigned scope_id;
+	} rows[] = {
+		{"2001:db8::1", "[2001:db8::1]:7001", 0},
+		{"fe80::1", "[fe80::1%lo]:7001", 1}, /* of the loopback interface */
+		{"fe80::1", "[fe80::1%987654321]:7001", 987654321},
+	};
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(7001)};
 	char text[PLX_ADDRESS_MAX], host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct address_list found;
 
-	inet_pton(AF_INET6, "fe80::1", &local.sin6_addr);
-	local.sin6_scope_id = if_nametoindex("lo");
-	address_format((struct sockaddr *)&local, text, sizeof(text));
-	assert_string_equal(text, "[fe80::1%lo]:7000");
-	/* The buffers can be reused. */
-	assert_int_equal(address_split("--connect", text, host, port), 0);
-	assert_int_equal(address_resolve("--connect", text, host, &found), 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		inet_pton(AF_INET6, rows[i].host, &address.sin6_addr);
+		address.sin6_scope_id = rows[i].scope_id;
+		address_format((struct sockaddr *)&address, text, sizeof(text));
+		assert_string_equal(text, rows[i].text);
+	}
+	/* The interface is kept. */
+	assert_int_equal(address_split("--connect", rows[1].text, host, port), 0);
+	assert_int_equal(address_resolve("--connect", rows[1].text, host, &found), 0);
 	assert_string_equal(found.hosts[0], "fe80::1%lo");
-	local.sin6_scope_id = 987654321;
-	address_format((struct sockaddr *)&local, text, sizeof(text));
-	assert_string_equal(text, "[fe80::1%987654321]:7000");
+	address_format(NULL, text, sizeof(text));
+	assert_string_equal(text, "unknown");
 }
 
 static bool same_host(const char *peer, const char *own)
@@ -149,15 +111,11 @@ static bool same_host(const char *peer, const char *own)
 
 PLX_TEST(peers_of_this_host_are_recognized)
 {
-	assert_true(same_host("127.0.0.1", "127.0.0.1"));
 	assert_true(same_host("127.1.2.3", "127.0.0.1"));
 	assert_true(same_host("192.0.2.1", "192.0.2.1"));
 	assert_true(same_host("::1", "::1"));
-	assert_true(same_host("::ffff:127.0.0.1", "::ffff:127.0.0.1"));
 	assert_true(same_host("192.0.2.1", "::ffff:192.0.2.1"));
-	assert_true(same_host("2001:db8::1", "2001:db8::1"));
 	assert_false(same_host("192.0.2.2", "192.0.2.1"));
-	assert_false(same_host("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
 	assert_false(same_host("2001:db8::2", "2001:db8::1"));
 	assert_false(same_host("unknown", "127.0.0.1"));
 }

@@ -149,7 +149,7 @@ static void expect_victim(const char *newcomer, struct ticket *victim)
 
 /* Limits of links ------------------------------------------------------------------------------ */
 
-PLX_TEST(one_address_has_a_quarter_of_the_links)
+PLX_TEST(an_address_has_a_quarter_of_the_links)
 {
 	struct ticket *first;
 
@@ -157,14 +157,10 @@ PLX_TEST(one_address_has_a_quarter_of_the_links)
 	first = take("192.0.2.1");
 	take("192.0.2.1");
 	expect_refused("192.0.2.1", ADMISSION_HOST);
-	take("192.0.2.2");
 	leave(first);
 	take("192.0.2.1");
 	close_all();
-}
-
-PLX_TEST(an_ipv6_64_counts_as_one_address_and_its_48_as_two)
-{
+	/* An IPv6 /64 counts as an address, and its /48 as two. */
 	open_with((struct plx_admission){.links_max = 8});
 	take("2001:db8:1:1::1");
 	take("2001:db8:1:1::2");
@@ -197,17 +193,22 @@ PLX_TEST(the_limit_per_address_is_checked_against_the_limit_in_all)
 	assert_int_equal(checked.links_per_host_max, 25);
 }
 
-PLX_TEST(an_open_link_is_never_closed_for_a_newcomer)
+PLX_TEST(an_open_or_reported_link_is_never_closed_for_a_newcomer)
 {
-	open_with((struct plx_admission){.links_max = 2, .links_per_host_max = PLX_NO_LIMIT});
-	take("192.0.2.1");
-	take("192.0.2.1");
-	for (unsigned i = 0; i < present_count; i++) {
-		admission_hold(present[i], (struct ticket_holder){0});
-		admission_opened(present[i]);
+	for (int opens = 0; opens < 2; opens++) {
+		open_with((struct plx_admission){.links_max = 4,
+						 .links_per_host_max = PLX_NO_LIMIT,
+						 .handshakes_max = opens ? 4 : 3});
+		for (int i = 0; i < 3 + opens; i++) {
+			struct ticket *ticket = take("192.0.2.1");
+
+			admission_hold(ticket, (struct ticket_holder){0});
+			if (opens)
+				admission_opened(ticket);
+		}
+		expect_refused("192.0.2.2", opens ? ADMISSION_LINKS : ADMISSION_HANDSHAKES);
+		close_all();
 	}
-	expect_refused("192.0.2.2", ADMISSION_LINKS);
-	close_all();
 }
 
 PLX_TEST(a_refusal_names_the_limit_and_who_holds_most)
@@ -259,15 +260,6 @@ PLX_TEST(of_the_address_with_most_the_oldest_silent_connection_makes_room)
 		assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 4);
 		close_all();
 	}
-}
-
-PLX_TEST(a_reported_connection_is_not_evicted)
-{
-	open_with(few_handshakes);
-	for (int i = 0; i < 4; i++)
-		admission_hold(take("192.0.2.1"), (struct ticket_holder){0});
-	expect_refused("192.0.2.2", ADMISSION_HANDSHAKES);
-	close_all();
 }
 
 PLX_TEST(connections_of_one_address_do_not_evict_each_other_at_once)
@@ -366,21 +358,6 @@ PLX_TEST(addresses_take_turns_and_a_48_has_one_however_many_64_it_uses)
 		keep(from);
 	}
 	expect_soon("192.0.2.2");
-}
-
-PLX_TEST(those_that_leave_give_their_turn_back)
-{
-	struct ticket *last;
-
-	fill_burst(100);
-	last = keep("192.0.2.1");
-	for (unsigned i = present_count; i-- > 0;) {
-		if (is_kept[i] && present[i] != last)
-			leave(present[i]);
-	}
-	now_ns += MILLI;
-	assert_int_equal(ask("192.0.2.1", last).verdict, PLX_ADMIT_TAKE);
-	close_all();
 }
 
 /* 2 500 wait at most: half of the 5 s for which a peer waits. */

@@ -22,19 +22,6 @@ PLX_TEST(a_header_is_little_endian_as_documented_and_decodes_to_itself)
 	assert_int_equal(out.granted_frames, 0xfffffff0);
 }
 
-PLX_TEST(numbers_in_payloads_are_little_endian)
-{
-	static const uint8_t number[] = {8, 7, 6, 5, 4, 3, 2, 1};
-	uint8_t bytes[8];
-
-	put64(bytes, 0x0102030405060708);
-	assert_memory_equal(bytes, number, sizeof(number));
-	assert_int_equal(get64(number), 0x0102030405060708);
-	put32(bytes, 0x05060708);
-	assert_memory_equal(bytes, number, 4);
-	assert_int_equal(get32(number), 0x05060708);
-}
-
 static void expect_wrong(size_t row, const char *wrong, const char *expected)
 {
 	if (!wrong || !strstr(wrong, expected))
@@ -49,28 +36,16 @@ PLX_TEST(a_broken_header_is_refused_with_the_reason)
 		const char *wrong;
 	} rows[] = {
 		{{FRAME_DATA, 0, 0, 0}, 15, "shorter than its header"},
-		{{FRAME_DATA, 0, 0, 0}, 0, "shorter than its header"},
 		{{FRAME_DATA, 0, 9, 0}, 24, "length differs"},
-		{{FRAME_DATA, 0, UINT32_MAX, 0}, 24, "length differs"},
 		{{FRAME_DATA, 2, 8, 0}, 24, "unknown flags"},
 		{{0, 0, 8, 0}, 24, "unknown frame type"},
 		{{13, 0, 8, 0}, 24, "unknown frame type"},
 		{{FRAME_TRUST, 0, 0, 0}, 16, "a TRUST frame on a link without trust"},
-		{{FRAME_TRUST, 0, 8, 0}, 24, "a TRUST frame on a link without trust"},
-		{{FRAME_DATA, 0x80 /* the key phase */, 8, 0}, 24, "unknown flags"},
 		{{FRAME_PUT, 0, 8, 0}, 24, "another length"},
-		{{FRAME_PUT, 1, 4, 0}, 20, "unknown flags"},
 		{{FRAME_REVOKE, 0, 4, 0}, 20, "another length"},
-		{{FRAME_REVOKE, 1, 8, 0}, 24, "unknown flags"},
-		{{FRAME_REVOKED, 0, 0, 0}, 16, "another length"},
 		{{FRAME_CREDIT, 0, 8, 0}, 24, "control frame with data"},
-		{{FRAME_CREDIT, 1, 0, 0}, 16, "unknown flags"},
 		{{FRAME_FIN, 2, 0, 0}, 16, "unknown flags"},
-		{{FRAME_FIN, 0, 8, 0}, 24, "control frame with data"},
-		{{FRAME_FIN_ACK, 0, 8, 0}, 24, "control frame with data"},
-		{{FRAME_HEARTBEAT, 0, 0, 0}, 16, "another length"},
 		{{FRAME_HEARTBEAT, 0, 17, 0}, 33, "another length"},
-		{{FRAME_HEARTBEAT, 1, 16, 0}, 32, "unknown flags"},
 		{{FRAME_DATA_FIRST, 0, 8, 0}, 24, "without data"},
 		{{FRAME_DATA_NEXT, 0, 0, 0}, 16, "empty part"},
 		{{FRAME_HELLO, 0, 0, 0}, 16, "HELLO too short"},
@@ -154,22 +129,18 @@ PLX_TEST(an_encoded_hello_decodes_to_itself_whole_or_in_two_parts)
 
 PLX_TEST(the_largest_hello_fits_into_private_data)
 {
-	struct frame_hello most, out = {0};
+	struct frame_hello most = good_hello, out = {0};
 	uint8_t bytes[HELLO_BYTES_MAX];
 	uint32_t opening, length;
 
-	memset(&most, 0xff, sizeof(most));
-	most.magic = HELLO_MAGIC;
-	most.version_min = most.version_max = WIRE_VERSION;
-	most.secured = 1;
-	most.heartbeat_ms = HEARTBEAT_MS_MAX;
-	most.dead_after_ms = DEAD_AFTER_MS_MAX;
-	most.path = most.features = UINT32_MAX;
-	most.pid = INT32_MAX;
 	most.protocol = UINT8_MAX;
+	most.features = most.path = UINT32_MAX;
 	most.rx_buf_bytes = 1 << 30;
 	most.rx_buf_count = 65536;
-	most.refused[0] = 0; /* only in rejections, which have no rest */
+	most.pid = INT32_MAX;
+	most.incarnation = most.message_max = UINT64_MAX;
+	most.heartbeat_ms = HEARTBEAT_MS_MAX;
+	most.dead_after_ms = DEAD_AFTER_MS_MAX;
 	most.data[0] = HELLO_DATA_MAX;
 	most.program[0] = HELLO_PROGRAM_MAX;
 	most.shm[0] = HELLO_SHM_BYTES;
@@ -180,9 +151,7 @@ PLX_TEST(the_largest_hello_fits_into_private_data)
 	assert_int_equal(length - opening, 164);
 	assert_true(length - opening <= HELLO_REST_MAX);
 	assert_null(hello_read(bytes, length, true, &out));
-	most.refused[0] = 0;
-	assert_memory_equal(out.shm, most.shm, sizeof(most.shm));
-	assert_int_equal(out.incarnation, UINT64_MAX);
+	expect_same(&out, &most);
 }
 
 PLX_TEST(unknown_fields_and_zeros_after_the_last_field_are_ignored)
@@ -213,11 +182,8 @@ static const char *read_bytes(const void *in, size_t length, bool whole)
 /* What a peer of version 1 has as private data: nothing, or the provider's padding. */
 PLX_TEST(no_private_data_is_wire_version_1)
 {
-	static const uint8_t zeros[HELLO_BYTES_MAX];
-
 	assert_string_equal(read_bytes("", 0, false), "it speaks wire version 1, not 2");
-	assert_string_equal(read_bytes(zeros, sizeof(zeros), true),
-			    "it speaks wire version 1, not 2");
+	assert_string_equal(read_bytes("\0\0\0", 4, true), "it speaks wire version 1, not 2");
 }
 
 /* Each length, in a block of exactly that many bytes. */
@@ -240,55 +206,34 @@ PLX_TEST(a_hello_is_not_read_past_its_end)
 
 #define PROGRAM_FIELD 24
 
-PLX_TEST(the_program_and_its_id_may_be_missing)
-{
-	struct frame_hello older = good_hello, out = {0};
-	uint8_t bytes[HELLO_BYTES_MAX];
-	uint32_t length;
-
-	older.program[0] = 0;
-	older.pid = 0;
-	length = hello_write(bytes, &good_hello, 0, PROGRAM_FIELD);
-	assert_null(hello_read(bytes, length, true, &out));
-	assert_int_equal(out.program[0], 0);
-	assert_int_equal(out.pid, 0);
-	assert_int_equal(hello_write(bytes, &older, 0, HELLO_TYPES), length);
-}
-
-/* Any bytes, and no NUL at the end. */
-PLX_TEST(a_program_has_up_to_15_bytes_of_any_value)
-{
-	static const uint8_t names[][1 + HELLO_PROGRAM_MAX] = {
-		"\1x",
-		"\xf\x1b]0;owned\a\x1b[2J\xff",
-		"\xf\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
-		struct frame_hello hello = good_hello, out = {0};
-		uint8_t bytes[HELLO_BYTES_MAX];
-
-		memcpy(hello.program, names[i], sizeof(names[i]));
-		assert_null(hello_read(bytes, write_all(&hello, bytes), true, &out));
-		assert_memory_equal(out.program, names[i], 1u + names[i][0]);
-	}
-}
-
 PLX_TEST(a_field_has_its_length_and_place)
 {
-	uint8_t bytes[HELLO_BYTES_MAX + 8];
-	uint32_t length = write_all(&good_hello, bytes);
+	static const struct {
+		uint8_t after; /* the fields of good_hello before this one; 0: all */
+		const char *bytes;
+		uint32_t length;
+		const char *wrong; /* NULL: nothing */
+	} rows[] = {
+		{PROGRAM_FIELD, "", 0, NULL}, /* an older peer does not name its program */
+		{0, "\x17\4abcd", 6, "its fields are out of order"}, /* the data again */
+		{PROGRAM_FIELD, "\x18\x10sixteen bytes ..", 18, "a field has another length"},
+		{PROGRAM_FIELD, "\x18\0", 2, "a field has another length"},
+		{0, "\x1a\1a", 3,
+		 "a field has another length"}, /* a short offer of shared memory */
+	};
 
-	memcpy(bytes + length, "\x17\4abcd", 6); /* the data again */
-	assert_string_equal(read_bytes(bytes, length + 6, true), "its fields are out of order");
-	length = hello_write(bytes, &good_hello, 0, PROGRAM_FIELD);
-	memcpy(bytes + length, "\x18\x10sixteen bytes ..", 18); /* a long program's name */
-	assert_string_equal(read_bytes(bytes, length + 18, true), "a field has another length");
-	memcpy(bytes + length, "\x18\0", 2); /* an empty one */
-	assert_string_equal(read_bytes(bytes, length + 2, true), "a field has another length");
-	length = write_all(&good_hello, bytes);
-	memcpy(bytes + length, "\x1a\1a", 3); /* a short offer of shared memory */
-	assert_string_equal(read_bytes(bytes, length + 3, true), "a field has another length");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint8_t bytes[HELLO_BYTES_MAX + 24];
+		uint32_t length = hello_write(bytes, &good_hello, 0, rows[i].after ?: HELLO_TYPES);
+		const char *wrong;
+
+		memcpy(bytes + length, rows[i].bytes, rows[i].length);
+		wrong = read_bytes(bytes, length + rows[i].length, true);
+		if (rows[i].wrong)
+			expect_wrong(i, wrong, rows[i].wrong);
+		else
+			assert_null(wrong);
+	}
 }
 
 #define FIELD(name) offsetof(struct frame_hello, name)
@@ -301,25 +246,17 @@ PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 		const char *wrong;
 	} rows[] = {
 		{FIELD(magic), HELLO_MAGIC - 1, "bad magic"},
-		{FIELD(magic), 0, "bad magic"},
 		{FIELD(version_min), WIRE_VERSION + 1, "it does not speak wire version 2"},
-		{FIELD(version_min), 0, "it does not speak wire version 2"},
 		{FIELD(version_max), 1, "it does not speak wire version 2"},
-		{FIELD(version_max), 0, "it does not speak wire version 2"},
 		{FIELD(secured), 2, "requires a secured link"},
 		{FIELD(rx_buf_bytes), 255, "buffer size"},
-		{FIELD(rx_buf_bytes), UINT32_MAX, "buffer size"},
-		{FIELD(rx_buf_bytes), 0, "buffer size"},
 		{FIELD(rx_buf_count), 1, "buffer count"},
 		{FIELD(rx_buf_count), 65537, "buffer count"},
 		{FIELD(pid), (uint64_t)INT32_MAX + 1, "process id out of range"},
-		{FIELD(pid), UINT32_MAX, "process id out of range"},
 		{FIELD(heartbeat_ms), 9, "heartbeat period"},
 		{FIELD(heartbeat_ms), HEARTBEAT_MS_MAX + 1, "heartbeat period"},
-		{FIELD(heartbeat_ms), 0, "heartbeat period"},
 		{FIELD(dead_after_ms), 399, "silence to bear"},
 		{FIELD(dead_after_ms), DEAD_AFTER_MS_MAX + 1, "silence to bear"},
-		{FIELD(dead_after_ms), 0, "silence to bear"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connection requests handed to another lcore, stopped anywhere on their way: those that arrive,
  * those that do not in time, and those in flight when their listener closes or the process ends. */
-#include "fabric_address.h"
 #include "fixture.h"
 #include "log_capture.h"
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 static struct plx_listener *listener; /* created by listen_placed */
 
@@ -92,12 +88,6 @@ static void send_request_to_full_lane(uint64_t timeout_ns)
 	send_request(timeout_ns);
 }
 
-/* For plx_lcore_launch. */
-static int run_loop(void *arg)
-{
-	return plx_loop_run();
-}
-
 /* For plx_lcore_launch: fill the lane back to lcore 0, and run the loop. */
 static int block_then_run(void *arg)
 {
@@ -120,22 +110,14 @@ PLX_FIXTURE(start_foreign, 0, fixture_start("foreign", true))
 
 /* Requests that arrive ------------------------------------------------------------------------- */
 
-static _Atomic uint32_t served_by;
-
-static void note_lcore(struct side *side, struct plx_buf *message)
-{
-	served_by = plx_lcore_id();
-}
-
 TEST(a_link_runs_on_the_lcore_where_it_is_placed)
 {
 	listen_placed(place_on_lcore_1, 0);
 	server.echo = true;
-	server.on_message = note_lcore;
 	worker_start();
 	fixture_connect(listener, NULL);
 	expect_echo("where?", 6);
-	assert_int_equal(served_by, 1);
+	assert_int_equal(server.lcore, 1);
 	assert_int_equal(listener_stats_of(listener).requests, 1);
 	assert_int_equal(listener_stats_of(listener).opened, 1);
 	assert_false(on_its_way());
@@ -144,42 +126,24 @@ TEST(a_link_runs_on_the_lcore_where_it_is_placed)
 }
 TEST_FOREIGN(a_link_runs_on_the_lcore_where_it_is_placed)
 
-TEST_AUTO(a_link_runs_on_the_lcore_where_it_is_placed)
-
-static char peer_seen[PLX_ADDRESS_MAX];
-
-static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, void *arg)
+TEST(a_request_waits_for_a_full_lane)
 {
-	address_format(peer, peer_seen, sizeof(peer_seen));
-	return 0;
+	send_request_to_full_lane(0);
+	expect_still_on_its_way();
+	serve_and_close();
 }
 
-TEST(the_place_callback_gets_the_address_of_the_peer)
+TEST(a_request_to_a_stuck_lcore_may_wait_without_a_timeout)
 {
-	listen_placed(note_peer, 0);
-	fixture_connect(listener, NULL);
-	assert_string_equal(peer_seen, plx_link_peer(server.link));
-	assert_int_equal(strncmp(peer_seen, here(""), strlen(here(""))), 0);
-}
+	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
+				     .hello_timeout_ns = PLX_NEVER,
+				     .close_timeout_ns = PLX_NEVER};
 
-TEST(a_request_waits_for_a_stuck_lcore_or_a_full_lane)
-{
-	static const uint64_t timeouts_ns[] = {0, PLX_NEVER}; /* the default, and none */
-
-	for (unsigned i = 0; i < 4; i++) {
-		uint64_t timeout_ns = timeouts_ns[i % 2];
-
-		if (i > 0) {
-			fixture_stop();
-			start_tcp(state);
-		}
-		if (i < 2)
-			send_request_to_full_lane(timeout_ns);
-		else
-			send_request(timeout_ns);
-		expect_still_on_its_way();
-		serve_and_close();
-	}
+	listen_placed(place_on_lcore_1, PLX_NEVER);
+	client_connect(plx_listener_address(listener), &attr);
+	expect_soon(on_its_way());
+	expect_still_on_its_way();
+	serve_and_close();
 }
 
 TEST(a_request_is_accepted_although_the_lane_back_is_full)
@@ -216,10 +180,9 @@ static void is_refused_after_a_timeout(bool full_lane)
 	connect_only();
 	expect_refused();
 	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
-	assert_false(on_its_way());
 	worker_start();
 	worker_call(nothing, NULL); /* follows it in the lane */
-	expect_refused();           /* once */
+	expect_refused();           /* once: it makes no link when its lcore resumes */
 	assert_int_equal(server.opened, 0);
 	worker_stop();
 }
@@ -229,7 +192,6 @@ TEST(a_request_to_a_lane_that_stays_full_is_refused_after_a_timeout)
 	is_refused_after_a_timeout(true);
 }
 
-/* It makes no link when its lcore resumes. */
 TEST(a_request_to_a_stuck_lcore_is_refused_after_a_timeout)
 {
 	is_refused_after_a_timeout(false);
@@ -253,80 +215,22 @@ PLX_TEST_WITH(a_peer_that_gave_up_before_it_was_accepted_is_logged, start_auto, 
 
 /* Both lcores are late: the target refuses, since the listener's cannot give up. The timeout is
  * long enough for a busy host to see the request first. */
-static void resume_too_late(int (*run)(void *arg))
+static void resume_too_late(void)
 {
 	send_request(500 * PLX_NS_PER_MS);
 	stand_still(550 * PLX_NS_PER_MS);
-	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
+	assert_int_equal(plx_lcore_launch(1, block_then_run, NULL), 0);
 	wait_until(plx_loop_is_running(1));
 	wait_until(listener_stats_of(listener).refused == 1);
 }
 
-TEST(an_lcore_that_resumes_too_late_refuses_the_request)
-{
-	resume_too_late(run_loop);
-	expect_refused();
-	worker_stop();
-}
-TEST_FOREIGN(an_lcore_that_resumes_too_late_refuses_the_request)
-
 TEST(a_refusal_is_not_lost_if_the_lane_back_is_full)
 {
-	resume_too_late(block_then_run);
+	resume_too_late();
 	expect_refused();
 	worker_stop();
 }
 TEST_FOREIGN(a_refusal_is_not_lost_if_the_lane_back_is_full)
-
-/* What starve_then_run takes of the zones, until there is no more. */
-static void *taken[4096];
-
-/* For plx_lcore_launch: leave no memory for the lane back to lcore 0, and run the loop. */
-static int starve_then_run(void *arg)
-{
-	const struct rlimit none = {0, RLIM_INFINITY};
-	unsigned count = 0;
-
-	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
-		while ((taken[count] = plx_mem_alloc(bytes, 0, PLX_NODE_ANY, NULL)))
-			assert_true(++count < PLX_ARRAY_LEN(taken));
-	return plx_loop_run();
-}
-
-static void end_starving(void)
-{
-	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
-
-	assert_int_equal(setrlimit(RLIMIT_AS, &all), 0);
-	for (unsigned i = 0; taken[i]; i++)
-		plx_mem_free(taken[i]);
-}
-
-PLX_TEST_WITH(a_refusal_is_not_lost_if_there_is_no_memory_for_the_lane_back, start_foreign,
-	      fixture_down)
-{
-	if (PLX_TEST_SANITIZED) /* a sanitizer needs memory */
-		skip();
-	resume_too_late(starve_then_run);
-	worker_end_turn();
-	end_starving();
-	expect_refused();
-	worker_stop();
-}
-
-TEST(a_connect_may_have_no_timeout)
-{
-	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
-				     .hello_timeout_ns = PLX_NEVER,
-				     .close_timeout_ns = PLX_NEVER};
-
-	listen_placed(place_on_lcore_1, 0);
-	client_connect(plx_listener_address(listener), &attr);
-	expect_soon(on_its_way());
-	expect_still_on_its_way();
-	serve_and_close();
-}
 
 /* Both at the same time ----------------------------------------------------------------------- */
 
@@ -381,20 +285,6 @@ TEST(a_request_is_either_taken_or_abandoned_never_both)
 
 /* Listeners that close ------------------------------------------------------------------------- */
 
-static uint32_t close_it(struct plx_listener *at, const struct sockaddr *peer, void *arg)
-{
-	plx_listener_close(at);
-	return 0;
-}
-
-TEST(a_listener_may_be_closed_in_its_place_callback)
-{
-	listen_placed(close_it, 0);
-	connect_only();
-	expect_end(&client, PLX_LINK_REFUSED);
-	assert_int_equal(plx_fabric_open_count(), 0);
-}
-
 /* Its port is free at once. */
 TEST(a_request_on_its_way_outlives_its_listener)
 {
@@ -422,8 +312,6 @@ TEST(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed
 	worker_stop();
 }
 TEST_FOREIGN(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
-TEST_AUTO(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
-
 TEST(the_deadline_of_a_request_may_pass_after_its_link_and_listener)
 {
 	unsigned limit_ms = is_provider_given() ? 3000 : 100; /* in a guest a packet may be lost */
@@ -434,33 +322,21 @@ TEST(the_deadline_of_a_request_may_pass_after_its_link_and_listener)
 	pump_ms(limit_ms + 20);
 }
 
-TEST(a_closed_listener_is_no_open_object)
-{
-	send_request(0);
-	plx_link_abort(client.link);
-	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
-	assert_int_equal(plx_fabric_open_count(), 0);
-}
-
 TEST(closing_a_listener_refuses_the_requests_queued_for_a_full_lane)
 {
 	send_request_to_full_lane(0);
 	plx_listener_close(listener);
 	expect_end(&client, PLX_LINK_REFUSED);
 }
-TEST_AUTO(closing_a_listener_refuses_the_requests_queued_for_a_full_lane)
-
 /* The fixture checks memory and descriptors. */
 TEST(the_process_may_end_with_requests_in_flight)
 {
 	send_request(0);
 }
 TEST_FOREIGN(the_process_may_end_with_requests_in_flight)
-TEST_AUTO(the_process_may_end_with_requests_in_flight)
-
 TEST(the_process_may_end_with_refusals_in_flight)
 {
-	resume_too_late(block_then_run);
+	resume_too_late();
 	worker_stop();
 }
 TEST_FOREIGN(the_process_may_end_with_refusals_in_flight)
@@ -470,22 +346,5 @@ TEST(the_process_may_end_with_requests_queued_for_a_full_lane)
 	send_request_to_full_lane(PLX_NEVER);
 }
 TEST_FOREIGN(the_process_may_end_with_requests_queued_for_a_full_lane)
-TEST_AUTO(the_process_may_end_with_requests_queued_for_a_full_lane)
-
-TEST(the_process_may_end_with_abandoned_requests)
-{
-	listen_placed(place_on_lcore_1, 20 * PLX_NS_PER_MS);
-	connect_only();
-	expect_refused();
-	plx_listener_close(listener);
-}
-
-PLX_TEST_WITH(a_drain_ends_for_a_listener_with_several_providers, start_auto, fixture_down)
-{
-	fixture_listen(here("0"), NULL);
-	assert_int_equal(plx_fabric_open_count(), 1);
-	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
-	assert_int_equal(plx_fabric_open_count(), 0);
-}
 
 PLX_TEST_MAIN()

@@ -53,20 +53,6 @@ static unsigned log_count_of(const char *what)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-TEST(a_link_of_another_protocol_does_not_open)
-{
-	listen_as(PLX_PROTOCOL_ECHO);
-	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC}),
-			 PLX_LINK_HELLO);
-	assert_has(client.text, plx_listener_address(listener));
-	assert_has(client.text, " speaks the echo of plx-ping, not Pollux RPC");
-	wait_without_handshake(1);
-	assert_int_equal(server.opened, 0);
-	assert_int_equal(
-		log_count_of("it speaks Pollux RPC; this port expects the echo of plx-ping"), 1);
-	assert_int_equal(log_count("went away"), 0);
-}
-
 static void expect_opens(const struct plx_link_attr *how)
 {
 	assert_int_equal(connect_as(how), PLX_LINK_CLOSED);
@@ -78,12 +64,16 @@ PLX_TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
 {
 	static const struct {
 		uint8_t listener, client;
-		const char *error;
+		const char *error, *logged; /* NULL: it opens */
 	} rows[] = {
-		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_ECHO, NULL},
-		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_NONE, NULL},
-		{PLX_PROTOCOL_NONE, PLX_PROTOCOL_ECHO, NULL},
-		{PLX_PROTOCOL_OWN, 255, " speaks protocol 16, not protocol 255"},
+		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_ECHO, NULL, NULL},
+		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_NONE, NULL, NULL},
+		{PLX_PROTOCOL_NONE, PLX_PROTOCOL_ECHO, NULL, NULL},
+		{PLX_PROTOCOL_ECHO, PLX_PROTOCOL_RPC,
+		 " speaks the echo of plx-ping, not Pollux RPC",
+		 "it speaks Pollux RPC; this port expects the echo of plx-ping"},
+		{PLX_PROTOCOL_OWN, 255, " speaks protocol 16, not protocol 255",
+		 "it speaks protocol 255; this port expects protocol 16"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
@@ -92,7 +82,10 @@ PLX_TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
 		listen_as(rows[i].listener);
 		if (rows[i].error) {
 			assert_int_equal(connect_as(&how), PLX_LINK_HELLO);
+			assert_has(client.text, plx_listener_address(listener));
 			assert_has(client.text, rows[i].error);
+			wait_without_handshake(1);
+			assert_int_equal(log_count_of(rows[i].logged), 1);
 		} else {
 			expect_opens(&how);
 			assert_int_equal(without_handshake(), 0);
@@ -101,33 +94,17 @@ PLX_TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
 	}
 }
 
-static void begin_of_http(void)
-{
-	int fd = rogue_socket(plx_listener_address(listener));
-
-	assert_int_equal(write(fd, "GET / HTTP/1.1\r\n", 16), 16);
-	close(fd);
-}
-
-/* Of another protocol above links, or instead of the provider's. */
 TEST(failed_handshakes_of_a_host_are_logged_once_a_second)
 {
-	for (unsigned raw = 0; raw < (is_provider_given() ? 1 : 2); raw++) {
-		uint64_t begin_ns = plx_now_ns();
+	uint64_t begin_ns = plx_now_ns();
 
-		if (raw)
-			fixture_stop();
-		listen_as(PLX_PROTOCOL_ECHO);
-		for (unsigned i = 1; i <= 8; i++) {
-			if (raw)
-				begin_of_http();
-			else
-				connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC});
-			wait_without_handshake(i);
-		}
-		assert_in_range(log_count("did not complete the handshake"), 1,
-				1 + (plx_now_ns() - begin_ns) / PLX_NS_PER_S);
+	listen_as(PLX_PROTOCOL_ECHO);
+	for (unsigned i = 1; i <= 8; i++) {
+		connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC});
+		wait_without_handshake(i);
 	}
+	assert_in_range(log_count("did not complete the handshake"), 1,
+			1 + (plx_now_ns() - begin_ns) / PLX_NS_PER_S);
 }
 
 /* Private data --------------------------------------------------------------------------------- */
@@ -162,12 +139,15 @@ static struct plx_link_attr saying(const char *hello, struct side *side)
 	return attr;
 }
 
-/* Return: as connect_as. */
-static enum plx_link_reason meet(const char *says, const char *answers)
+/* server_refuses, client_refuses: the peer; NULL: they do not. Return: as connect_as. */
+static enum plx_link_reason meet(const char *says, const char *answers, const char *server_refuses,
+				 const char *client_refuses)
 {
 	struct plx_listen_attr listen = {.link = saying(answers, &server)};
 	struct plx_link_attr attr = saying(says, &client);
 
+	server_judge.refuses = server_refuses;
+	client_judge.refuses = client_refuses;
 	fixture_start("tcp", false);
 	assert_works(plx_link_listen(here("0"), &listen, &listener));
 	log_capture();
@@ -178,8 +158,7 @@ static enum plx_link_reason meet(const char *says, const char *answers)
 
 TEST(each_side_sees_the_private_data_of_the_peers_hello)
 {
-	client_judge.refuses = server_judge.refuses = NULL;
-	assert_int_equal(meet("a question", "an answer"), PLX_LINK_CLOSED);
+	assert_int_equal(meet("a question", "an answer", NULL, NULL), PLX_LINK_CLOSED);
 	assert_int_equal(server_judge.length, 10);
 	assert_memory_equal(server_judge.saw, "a question", 10);
 	assert_int_equal(client_judge.length, 9);
@@ -188,9 +167,7 @@ TEST(each_side_sees_the_private_data_of_the_peers_hello)
 
 TEST(a_refusal_by_the_accepting_side_gives_both_sides_the_reason)
 {
-	client_judge.refuses = NULL;
-	server_judge.refuses = "no more than two dogs";
-	assert_int_equal(meet("three dogs", ""), PLX_LINK_HELLO);
+	assert_int_equal(meet("three dogs", "", "no more than two dogs", NULL), PLX_LINK_HELLO);
 	assert_has(client.text, " refused the link: no more than two dogs");
 	assert_int_equal(server.opened + client.opened, 0);
 	wait_without_handshake(1);
@@ -199,41 +176,11 @@ TEST(a_refusal_by_the_accepting_side_gives_both_sides_the_reason)
 
 TEST(a_refusal_by_the_connecting_side_gives_both_sides_the_reason)
 {
-	server_judge.refuses = NULL;
-	client_judge.refuses = "that is no dog";
-	assert_int_equal(meet("", "a cat"), PLX_LINK_HELLO);
+	assert_int_equal(meet("", "a cat", NULL, "that is no dog"), PLX_LINK_HELLO);
 	assert_has(client.text, " was refused: that is no dog");
 	assert_int_equal(client.opened, 0);
 	expect_end(&server, PLX_LINK_HELLO);
 	assert_has(server.text, " refused the link: that is no dog");
-}
-
-/* Frames that each side had sent when both were open. */
-static void expect_frames_to_open(const char *provider, uint64_t count)
-{
-	fixture_start(provider, false);
-	fixture_pair(NULL);
-	assert_int_equal(stats_of(client.link).frames_sent, count);
-	assert_int_equal(stats_of(client.link).frames_received, count);
-	assert_int_equal(stats_of(server.link).frames_sent, count);
-	fixture_stop();
-}
-
-PLX_TEST(a_link_over_our_providers_opens_with_its_connection)
-{
-	skip_if_provider_given();
-	expect_frames_to_open("tcp", 0);
-	expect_frames_to_open("shm", 0);
-	expect_frames_to_open("foreign", 1);
-}
-
-TEST(private_data_has_a_maximum_length)
-{
-	struct plx_link_attr attr = {.events = &side_events, .hello_length = 65};
-
-	fixture_start("tcp", false);
-	assert_fails(plx_link_connect(here("9"), &attr, &client.link), -EINVAL,
-		     "hello_length 65: out of range; give 0 to 64");
 }
 
 TEST(a_peer_that_leaves_before_hello_is_not_logged_as_crashed)
@@ -320,105 +267,69 @@ static void connect_in_vain(int fd, const char *address, const char *answer, siz
 	close(peer);
 }
 
-/* Answers to a connect, each with what the link's text then says after the address. */
+#define BYTES(text) (text), sizeof(text) - 1
+
+/* Of the provider; then 6 bytes with the length of the private data. */
+#define ACCEPTANCE "\x93PLXTCP\n\x01\x02"
+#define REJECTION  "\x93PLXTCP\n\x01\x03"
+
+/* Answers to a connect, each with what the link's text then says after the address. Whatever the
+ * peer says, it steers no terminal. */
 static const struct answer {
 	const char *bytes;
 	size_t size;
-	const char *what;
+	enum plx_link_reason reason;
+	const char *text;
 } answers[] = {
-	{"HTTP/1.1 400 Bad Request\r\n\r\n", 28, "it speaks HTTP, not plx_tcp's protocol"},
-	{"\x15\x03\x01\x00\x02\x02\x46", 7, "it speaks TLS, not plx_tcp's protocol"},
-	{"SSH-2.0-x\r\n", 11, "it speaks SSH, not plx_tcp's protocol"},
-	{"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
-	 "it speaks the protocol of libfabric's own TCP provider, not plx_tcp's protocol"},
-	{"\x93PLXTCP\n\x02", 9,
-	 "it speaks version 2 of plx_tcp's protocol, and this side version 1"},
-	{"hello", 5, "it does not speak plx_tcp's protocol"},
-	{"", 0, "it closed the connection without an answer: does it speak plx_tcp's protocol?"},
+	{BYTES("HTTP/1.1 400 Bad Request\r\n\r\n"), PLX_LINK_REFUSED,
+	 ": it speaks HTTP, not plx_tcp's protocol"},
+	{BYTES("\x93PLXTCP\n\x02"), PLX_LINK_REFUSED,
+	 ": it speaks version 2 of plx_tcp's protocol, and this side version 1"},
+	{BYTES(""), PLX_LINK_REFUSED,
+	 ": it closed the connection without an answer: does it speak plx_tcp's protocol?"},
+	{BYTES(ACCEPTANCE "\7\0\0\0\0\0rubbish"), PLX_LINK_HELLO,
+	 " sent a bad HELLO: bad magic: it speaks another protocol"},
+	{BYTES(ACCEPTANCE "\6\0\0\0\0\0\1\0042XLP"), PLX_LINK_HELLO,
+	 " sent a bad HELLO: it does not speak wire version 2"},
+	{BYTES(ACCEPTANCE "\x09\0\0\0\0\0\1\0042XLP\2\2\2"), PLX_LINK_HELLO,
+	 " sent a bad HELLO: a field is cut"},
+	{BYTES(REJECTION "\x14\0\0\0\0\0\1\0042XLP\2\2\2\0\3\2\2\0\x10\4no\033!"), PLX_LINK_HELLO,
+	 " refused the link: no\\x1b!"},
+	{BYTES(REJECTION "\7\0\0\0\0\0\1\0042XLP\2"), PLX_LINK_REFUSED,
+	 " refused the connection: is anything listening there?"},
 };
-
-/* Private data of an acceptance. */
-static const struct answer hellos[] = {
-	{"", 0, "it speaks wire version 1, not 2"},
-	{"rubbish", 7, "bad magic: it speaks another protocol"},
-	{"\1\0042XLP", 6, "it does not speak wire version 2"},
-	{"\1\0042XLP\2\2\2", 9, "a field is cut"},
-};
-
-static void expect_connect_fails(const struct answer *answer, enum plx_link_reason reason,
-				 const char *format)
-{
-	char address[ROGUE_ADDRESS_MAX], expected[160];
-	int fd = rogue_listener(address);
-
-	connect_in_vain(fd, address, answer->bytes, answer->size, reason);
-	snprintf(expected, sizeof(expected), format, address, answer->what);
-	assert_string_equal(client.text, expected);
-	assert_int_equal(client.opened, 0);
-	close(fd);
-}
 
 TEST(a_connect_to_another_service_or_version_reports_what_is_wrong)
 {
-	char acceptance[16 + 9] = "\x93PLXTCP\n\x01\x02";
-
-	skip_if_provider_given();
-	fixture_start("tcp", false);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(answers); i++)
-		expect_connect_fails(&answers[i], PLX_LINK_REFUSED, "%s: %s");
-	for (size_t i = 0; i < PLX_ARRAY_LEN(hellos); i++) {
-		acceptance[10] = (char)hellos[i].size;
-		memcpy(acceptance + 16, hellos[i].bytes, hellos[i].size);
-		expect_connect_fails(
-			&(struct answer){acceptance, 16 + hellos[i].size, hellos[i].what},
-			PLX_LINK_HELLO, "%s sent a bad HELLO: %s");
-	}
-}
-
-/* Whatever the peer says, it has at most 120 characters and steers no terminal. */
-TEST(a_rejection_reports_the_reason_of_the_peer)
-{
-	static const char why[] = "\x93PLXTCP\n\x01\x03\x14\0\0\0\0\0"
-				  "\1\0042XLP\2\2\2\0\3\2\2\0\x10\4no\033!";
-	static const char hello[] = "\x93PLXTCP\n\x01\x03\x07\0\0\0\0\0\1\0042XLP\2";
 	char address[ROGUE_ADDRESS_MAX];
 	int fd;
 
 	skip_if_provider_given();
 	fixture_start("tcp", false);
 	fd = rogue_listener(address);
-	connect_in_vain(fd, address, why, sizeof(why) - 1, PLX_LINK_HELLO);
-	assert_has(client.text, " refused the link: no\\x1b!");
-	connect_in_vain(fd, address, hello, sizeof(hello) - 1, PLX_LINK_REFUSED);
-	assert_has(client.text, " refused the connection: is anything listening there?");
-	close(fd);
-}
-
-/* A name may stand for several addresses. */
-TEST(a_connect_by_name_to_another_service_reports_its_protocol)
-{
-	char address[ROGUE_ADDRESS_MAX], name[ROGUE_ADDRESS_MAX];
-	int fd;
-
-	skip_if_provider_given();
-	fixture_start("tcp", false);
-	fd = rogue_listener(address);
-	snprintf(name, sizeof(name), "localhost%s", strrchr(address, ':'));
-	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, PLX_LINK_REFUSED);
-	assert_has(client.text, ": it speaks HTTP, not plx_tcp's protocol");
+	for (const struct answer *each = answers; each < answers + PLX_ARRAY_LEN(answers); each++) {
+		connect_in_vain(fd, address, each->bytes, each->size, each->reason);
+		assert_int_equal(strncmp(client.text, address, strlen(address)), 0);
+		assert_string_equal(client.text + strlen(address), each->text);
+		assert_int_equal(client.opened, 0);
+	}
 	close(fd);
 }
 
 TEST(plx_link_without_peer_strips_the_address_of_the_peer)
 {
+	static const char *const rows[][2] = {
+		{" went away", "went away"},
+		{": it is gone", "it is gone"},
+	};
 	char text[PLX_ADDRESS_MAX + 64];
 
 	listen_as(PLX_PROTOCOL_NONE);
 	fixture_connect(listener, NULL);
-	snprintf(text, sizeof(text), "%s went away", plx_link_peer(client.link));
-	assert_string_equal(plx_link_without_peer(client.link, text), "went away");
-	snprintf(text, sizeof(text), "%s: it is gone", plx_link_peer(client.link));
-	assert_string_equal(plx_link_without_peer(client.link, text), "it is gone");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		snprintf(text, sizeof(text), "%s%s", plx_link_peer(client.link), rows[i][0]);
+		assert_string_equal(plx_link_without_peer(client.link, text), rows[i][1]);
+	}
 	assert_string_equal(plx_link_without_peer(client.link, "closed"), "closed");
 	snprintf(text, sizeof(text), "%s0 went away", plx_link_peer(client.link));
 	assert_string_equal(plx_link_without_peer(client.link, text), text);

@@ -64,79 +64,34 @@ static unsigned open_clients(void)
 	return open;
 }
 
-static const struct bound {
-	const char *provider;
-	struct plx_admission limits;
-	unsigned connects, opens, over_links, over_host;
-	const char *log;
-} bounds[] = {
-	{"tcp",
-	 {.links_max = 5, .links_per_host_max = PLX_NO_LIMIT},
-	 8,
-	 5,
-	 3,
-	 0,
-	 "as many as it may (--links-max 5); "},
-	{"shm",
-	 {.links_max = 5, .links_per_host_max = PLX_NO_LIMIT},
-	 8,
-	 5,
-	 3,
-	 0,
-	 "as many as it may (--links-max 5); "},
-	{"tcp",
-	 {.links_per_host_max = 3},
-	 5,
-	 3,
-	 0,
-	 2,
-	 "127.0.0.1 has 3 links here, as many as it may (--links-per-host 3; "},
-	{"shm", {.links_per_host_max = 3}, 5, 3, 0, 2, "(--links-per-host 3; "}, /* of one user */
-	{"tcp",
-	 {.links_max = PLX_NO_LIMIT,
-	  .links_per_host_max = PLX_NO_LIMIT,
-	  .accepts_per_s = PLX_NO_LIMIT,
-	  .handshakes_max = PLX_NO_LIMIT},
-	 CLIENTS - 1,
-	 CLIENTS - 1,
-	 0,
-	 0,
-	 NULL},
-};
-
+/* admission_test.c has the rules. */
 PLX_TEST(the_links_of_a_listener_and_of_an_address_or_user_are_bounded)
 {
-	for (const struct bound *bound = bounds; bound < bounds + PLX_ARRAY_LEN(bounds); bound++) {
-		unsigned i = 0;
+	static const struct plx_admission in_all = {.links_max = 5,
+						    .links_per_host_max = PLX_NO_LIMIT},
+					  per_host = {.links_per_host_max = 3};
+	static const char *const providers[] = {"tcp", "shm"};
 
-		start(bound->provider, &bound->limits);
-		connect_and_settle(0, bound->connects);
-		assert_int_equal(open_clients(), bound->opens);
-		assert_int_equal(listener_stats_of(listener).refused_links, bound->over_links);
-		assert_int_equal(listener_stats_of(listener).refused_host, bound->over_host);
-		assert_int_equal(log_count(bound->log ?: "as many as it may") > 0,
-				 bound->log != NULL);
+	for (unsigned k = 0; k < 4; k++) {
+		const struct plx_admission *limits = k % 2 ? &per_host : &in_all;
+		unsigned may_open = k % 2 ? 3 : 5, i = 0;
+
+		start(providers[k / 2], limits);
+		connect_and_settle(0, 8);
+		assert_int_equal(open_clients(), may_open);
+		assert_int_equal(listener_stats_of(listener).refused_links, k % 2 ? 0 : 3);
+		assert_int_equal(listener_stats_of(listener).refused_host, k % 2 ? 5 : 0);
+		assert_true(log_count(k % 2 ? "as many as it may (--links-per-host 3; "
+					    : "as many as it may (--links-max 5); ") > 0);
 		/* When one ends, another one fits. */
 		while (clients[i].closed)
 			i++;
 		plx_link_abort(clients[i].link);
 		pump_ms(50);
-		connect_and_settle(bound->connects, bound->connects + 1);
-		assert_int_equal(clients[bound->connects].opened, 1);
+		connect_and_settle(8, 9);
+		assert_int_equal(clients[8].opened, 1);
 		fixture_stop();
 	}
-}
-
-TEST(connections_above_the_rate_wait)
-{
-	uint64_t begin_ns;
-
-	start("tcp", &(struct plx_admission){.accepts_per_s = 40}); /* 10 at once */
-	begin_ns = plx_now_ns();
-	connect_and_settle(0, 30);
-	assert_int_equal(open_clients(), 30);
-	/* 20 of them, 25 ms apart. */
-	assert_true(plx_now_ns() - begin_ns >= 400 * PLX_NS_PER_MS);
 }
 
 /* At most as many wait as have their turn within half of the open timeout. */
@@ -152,11 +107,11 @@ TEST(connections_far_above_the_rate_are_refused)
 }
 
 /* Raw peers that never send a HELLO make room for others. */
-static void the_oldest_handshake_makes_room_on(bool on_worker)
+TEST(a_new_connection_evicts_the_oldest_handshake_of_another_lcore)
 {
 	struct rogue *rogues[6];
 
-	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_worker);
+	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, true);
 	for (int i = 0; i < 6; i++)
 		rogues[i] = rogue_connect(plx_listener_address(listener));
 	connect_and_settle(0, 1);
@@ -166,20 +121,9 @@ static void the_oldest_handshake_makes_room_on(bool on_worker)
 		rogue_close(rogues[i]);
 	plx_link_abort(clients[0].link);
 	pump_ms(50);
-	if (on_worker)
-		worker_stop(); /* it logs too */
+	worker_stop(); /* it logs too */
 	assert_in_range(log_count("127.0.0.1 closed before it was open"), 1, 3);
 	assert_int_equal(log_count("dropped: as many"), 0);
-}
-
-TEST(a_new_connection_evicts_the_oldest_handshake)
-{
-	the_oldest_handshake_makes_room_on(false);
-}
-
-TEST(a_new_connection_evicts_the_oldest_handshake_of_another_lcore)
-{
-	the_oldest_handshake_makes_room_on(true);
 }
 
 /* They never become requests: the provider closes the oldest one. */
@@ -206,56 +150,6 @@ TEST(a_new_connection_evicts_the_oldest_silent_one)
 	pump_ms(50);
 	assert_int_equal(listener_stats_of(listener).no_handshake,
 			 6 - listener_stats_of(listener).evicted);
-}
-
-static void send_first(struct plx_link *link, void *user)
-{
-	assert_works(plx_link_send(link, "first", 5));
-}
-
-/* The acceptor may send before the connector has read that it is connected: with many connections,
- * its messages are read first. */
-static void first_messages_arrive_over(const char *provider)
-{
-	static const struct plx_link_events events = {.on_open = send_first};
-
-	static const struct plx_listen_attr attr = {.link.events = &events,
-						    .admission.accepts_per_s = PLX_NO_LIMIT};
-
-	memset(clients, 0, sizeof(clients));
-	fixture_start(provider, false);
-	assert_works(plx_link_listen(here("0"), &attr, &listener));
-	connect_and_settle(0, CLIENTS);
-	assert_int_equal(open_clients(), CLIENTS);
-	for (unsigned i = 0; i < CLIENTS; i++) {
-		expect_soon(clients[i].messages);
-		assert_memory_equal(clients[i].last, "first", 5);
-	}
-	for (unsigned i = 0; i < CLIENTS; i++)
-		free(clients[i].last);
-	fixture_stop();
-}
-
-PLX_TEST(a_message_sent_in_on_open_arrives_at_every_client)
-{
-	first_messages_arrive_over("tcp");
-	first_messages_arrive_over("shm");
-}
-
-TEST(plx_no_limit_admits_any_number_of_silent_connections)
-{
-	enum { SOCKETS = 300 }; /* the default is 256 */
-	int fds[SOCKETS];
-
-	skip_if_provider_given();
-	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
-	for (int i = 0; i < SOCKETS; i++)
-		fds[i] = rogue_socket(plx_listener_address(listener));
-	connect_and_settle(0, 1); /* after all of them */
-	assert_int_equal(clients[0].opened, 1);
-	assert_int_equal(listener_stats_of(listener).evicted, 0);
-	for (int i = 0; i < SOCKETS; i++)
-		close(fds[i]);
 }
 
 /* Of requests that go to another lcore ----------------------------------------------------------

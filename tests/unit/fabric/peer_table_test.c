@@ -20,10 +20,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct frame_hello offered(const struct plx_fabric_driver *driver, const char *peer,
-				  bool connector)
+static struct frame_hello offered(const struct plx_fabric_driver *driver, const char *peer)
 {
-	struct plx_link link = {.driver = driver, .connector = connector};
+	struct plx_link link = {.driver = driver, .connector = true};
 	struct frame_hello hello = {0};
 
 	snprintf(link.peer, sizeof(link.peer), "%s", peer);
@@ -32,42 +31,16 @@ static struct frame_hello offered(const struct plx_fabric_driver *driver, const 
 }
 
 /* V has links with S and M. M and S must see different incarnations, or M could impersonate V. */
-PLX_TEST(each_host_is_offered_a_different_incarnation)
+PLX_TEST(each_host_is_offered_a_different_incarnation_and_path)
 {
-	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
+	struct frame_hello told = offered(&tcp, "10.0.0.1:5000");
 
-	assert_int_equal(told, offered(&tcp, "10.0.0.1:6000", false).incarnation);
-	assert_int_not_equal(told, offered(&tcp, "10.0.0.2:5000", true).incarnation);
-	assert_int_not_equal(told, offered(&tcp, "[fd00::1]:5000", true).incarnation);
-	assert_int_not_equal(told, offered(&shm, "10.0.0.1:5000", true).incarnation);
-}
-
-/* FNV-1a, which formerly numbered paths: each step is invertible, so one number revealed the seed
- * of all. 899433627 * 16777619 = 1 modulo 2^32. */
-static uint32_t fnv(uint32_t hash, const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
-	return hash;
-}
-
-static uint32_t fnv_inverse(uint32_t hash, const char *text, size_t length)
-{
-	while (length)
-		hash = hash * UINT32_C(899433627) ^ (uint8_t)text[--length];
-	return hash;
-}
-
-PLX_TEST(a_path_number_does_not_reveal_the_number_of_another_path)
-{
-	const char mine[] = "tcp\00010.0.0.2", others[] = "tcp\00010.0.0.1";
-	uint32_t path = offered(&tcp, "10.0.0.2:5000", true).path;
-	uint32_t seed = fnv_inverse(path, mine, sizeof(mine) - 1);
-
-	assert_int_equal(fnv(seed, mine, sizeof(mine) - 1), path);
-	assert_int_not_equal(fnv(seed, others, sizeof(others) - 1),
-			     offered(&tcp, "10.0.0.1:5000", true).path);
-	assert_int_equal(path, offered(&tcp, "10.0.0.2:7000", true).path);
+	assert_int_equal(told.incarnation, offered(&tcp, "10.0.0.1:6000").incarnation);
+	assert_int_equal(told.path, offered(&tcp, "10.0.0.1:6000").path);
+	assert_int_not_equal(told.path, offered(&tcp, "10.0.0.2:5000").path);
+	assert_int_not_equal(told.incarnation, offered(&tcp, "10.0.0.2:5000").incarnation);
+	assert_int_not_equal(told.incarnation, offered(&tcp, "[fd00::1]:5000").incarnation);
+	assert_int_not_equal(told.incarnation, offered(&shm, "10.0.0.1:5000").incarnation);
 }
 
 static uint64_t cpu_ns(void)
@@ -152,16 +125,10 @@ PLX_TEST_WITH(a_peer_that_has_yet_to_acknowledge_much_has_twice_the_time, join, 
 	peer_asked(presence, 2 * DEAD_NS + 1, false); /* acknowledged, but not heard yet */
 	assert_int_equal(ask_at(2 * DEAD_NS + 1).ns, 2 * DEAD_NS);
 	assert_int_equal(peer_silent_ns(presence->peer), 2 * DEAD_NS);
-}
-
-PLX_TEST_WITH(that_time_ends_when_the_peer_is_heard, join, leave)
-{
-	struct presence *presence = link_to_peer.presence;
-
-	peer_asked(presence, DEAD_NS, true);
-	time_raise(&presence->peer->heard_ns, DEAD_NS + 1);
-	peer_asked(presence, 2 * DEAD_NS, false);
-	assert_int_equal(ask_at(2 * DEAD_NS).margin_ns, 0);
+	/* That time ends when the peer is heard. */
+	time_raise(&presence->peer->heard_ns, 2 * DEAD_NS + 2);
+	peer_asked(presence, 3 * DEAD_NS, false);
+	assert_int_equal(ask_at(3 * DEAD_NS).margin_ns, 0);
 }
 
 PLX_TEST_MAIN_WITH(setup, NULL)
