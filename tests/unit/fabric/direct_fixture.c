@@ -106,12 +106,16 @@ void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tal
 		all->status = status;
 }
 
-unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
+static unsigned start_operations(struct field *field, unsigned count, struct tally *tally, bool get)
 {
 	for (unsigned i = 0; i < count; i++) {
-		struct plx_buf *buf = patterned(field->bytes, 1, true);
+		struct plx_buf *buf = get ? empty_buf(field->bytes, i % 2)
+					  : patterned(field->bytes, 1, true);
+		int rc = get ? plx_link_get(client.link, &field->remote, 0, (uint32_t)field->bytes,
+					    buf, tally_one, tally)
+			     : plx_link_put(client.link, &field->remote, 0, buf, tally_one, tally);
 
-		if (plx_link_put(client.link, &field->remote, 0, buf, tally_one, tally) != 0) {
+		if (rc) {
 			plx_buf_unref(buf);
 			return i;
 		}
@@ -119,18 +123,14 @@ unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
 	return count;
 }
 
+unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
+{
+	return start_operations(field, count, tally, false);
+}
+
 unsigned start_gets(struct field *field, unsigned count, struct tally *tally)
 {
-	for (unsigned i = 0; i < count; i++) {
-		struct plx_buf *into = empty_buf(field->bytes, i % 2);
-
-		if (plx_link_get(client.link, &field->remote, 0, (uint32_t)field->bytes, into,
-				 tally_one, tally) != 0) {
-			plx_buf_unref(into);
-			return i;
-		}
-	}
-	return count;
+	return start_operations(field, count, tally, true);
 }
 
 void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t offset,

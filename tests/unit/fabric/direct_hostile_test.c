@@ -76,36 +76,37 @@ TEST(a_grant_is_valid_only_on_its_link)
 	}
 }
 
-/* Separate memory, granted to the second client, which then requests more. */
-static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool get)
+/* Separate memory, granted to the second client, which then requests more. Linux's soft iWARP (6.1)
+ * does not check the read right: doc/design/direct-data.md. */
+TEST(memory_cannot_be_reached_beyond_its_grant_or_rights)
 {
-	direct_connect_again();
+	static const struct {
+		unsigned access;
+		uint64_t offset;
+		size_t bytes;
+		bool get;
+	} rows[] = {
+		{READ_WRITE, 4096, 1, false},     {READ_WRITE, 4096, 1, true},
+		{READ_WRITE, 4000, 97, false},    {READ_WRITE, 4000, 97, true},
+		{READ_WRITE, 1 << 19, 64, false}, {READ_WRITE, 1 << 19, 64, true},
+		{PLX_REMOTE_READ, 0, 100, false}, {PLX_REMOTE_WRITE, 0, 100, true},
+	};
 
-	struct field own = field_make(server.link, 4096, access);
-	struct plx_remote lie = own.remote;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct plx_remote lie;
+		struct field own;
 
-	lie.bytes = 1 << 20;
-	lie.access = READ_WRITE;
-	reach(&lie, offset, bytes, get);
-	assert_untouched(&own);
-	field_free(&own);
-}
-
-TEST(memory_outside_a_grant_cannot_be_reached)
-{
-	for (unsigned get = 0; get < 2; get++) {
-		reach_out_of(READ_WRITE, 4096, 1, get);
-		reach_out_of(READ_WRITE, 4000, 97, get);
-		reach_out_of(READ_WRITE, 1 << 19, 64, get);
+		if (rows[i].access == PLX_REMOTE_WRITE && is_over_iwarp())
+			continue;
+		direct_connect_again();
+		own = field_make(server.link, 4096, rows[i].access);
+		lie = own.remote;
+		lie.bytes = 1 << 20;
+		lie.access = READ_WRITE;
+		reach(&lie, rows[i].offset, rows[i].bytes, rows[i].get);
+		assert_untouched(&own);
+		field_free(&own);
 	}
-}
-
-TEST(a_grant_to_read_does_not_allow_writes_nor_the_reverse)
-{
-	reach_out_of(PLX_REMOTE_READ, 0, 100, false);
-	/* Linux's soft iWARP (6.1) does not check the read right: doc/design/direct-data.md. */
-	if (!is_over_iwarp())
-		reach_out_of(PLX_REMOTE_WRITE, 0, 100, true);
 }
 
 /* Rogue peers ---------------------------------------------------------------------------------- */
@@ -121,34 +122,6 @@ static struct rogue *open_rogue(void)
 PLX_FIXTURE(start_with_rogue, 0, (start(state), rogue = open_rogue()))
 
 #define WITH_ROGUE(name) PLX_TEST_WITH(name, start_with_rogue, stop)
-
-WITH_ROGUE(a_key_granted_to_another_link_is_refused)
-{
-	assert_true(rogue_write(rogue, &(struct rogue_write){.bytes = "gotcha",
-							     .size = 6,
-							     .address = field.remote.address,
-							     .key = field.remote.key}));
-	assert_true(pump_until(&server.closed, 1, 5000));
-}
-
-/* Whatever it reports, it has credit for that, and the program interprets it. */
-WITH_ROGUE(an_empty_put_is_reported_like_any_other)
-{
-	uint64_t data = 77;
-	unsigned before;
-
-	if (rogue_write(rogue, &(struct rogue_write){.data = &data})) {
-		assert_true(pump_until(&server.puts, 1, 5000));
-		assert_int_equal(server.value, 77);
-	}
-	before = server.puts;
-	rogue_send_payload(rogue, FRAME_PUT, "\x11\x22\x33\x44", 4);
-	assert_true(pump_until(&server.puts, before + 1, 5000));
-	assert_int_equal(server.value, 0x44332211);
-	assert_int_equal(server.closed, 0);
-	rogue_drop(&rogue);
-	assert_true(pump_until(&server.closed, 1, 5000));
-}
 
 WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 {
@@ -172,13 +145,6 @@ TEST(a_put_notification_before_hello_ends_the_connection)
 	expect_soon(listener_stats_of(direct_listener).failed);
 	assert_int_equal(listener_stats_of(direct_listener).failed, 1);
 	assert_int_equal(server.opened, 0);
-}
-
-WITH_ROGUE(a_put_notification_after_fin_ends_the_link)
-{
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	rogue_send_payload(rogue, FRAME_PUT, "abcd", 4);
-	rogue_expect_end(PLX_LINK_PROTOCOL, "after FIN");
 }
 
 static _Atomic unsigned released;
