@@ -115,34 +115,4 @@ TEST(a_resumed_host_restarts_the_timeout_of_its_peers)
 	assert_int_equal(server.closed, 0);
 }
 
-#define TICKS   10
-#define TICK_MS 20
-
-static void tick(struct plx_timer *timer, void *arg)
-{
-	unsigned *ticks = arg;
-
-	jump(*ticks);
-	if (++*ticks == TICKS)
-		plx_loop_quit();
-}
-
-TEST(sleeps_end_on_time_despite_clock_jumps)
-{
-	struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
-	struct plx_timer timer;
-	unsigned ticks = 0;
-	uint64_t begin_ns = plx_now_ns();
-
-	assert_int_equal(plx_idle_set(plx_lcore_id(), &event), 0);
-	plx_timer_init(&timer, tick, &ticks);
-	assert_int_equal(plx_timer_start_periodic(&timer, TICK_MS * PLX_NS_PER_MS), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(ticks, TICKS);
-	assert_in_range((plx_now_ns() - begin_ns) / PLX_NS_PER_MS, TICKS * TICK_MS - 1,
-			TICKS * TICK_MS + LATE_MS);
-	assert_int_equal(server.closed, 0);
-	plx_timer_stop(&timer);
-}
-
 PLX_TEST_MAIN()

@@ -10,12 +10,12 @@
 
 PLX_TEST(repeated_init_and_fini_leak_nothing)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct plx_listener *listener;
 
 		fixture_start(i % 2 ? "foreign" : NULL, false);
 		listener = fixture_pair(NULL);
-		if (i % 3 == 0)
+		if (i < 2)
 			plx_listener_close(listener);
 		fixture_stop(); /* which checks memory and descriptors */
 		assert_int_equal(client.reason, PLX_LINK_ABORTED);
@@ -141,21 +141,16 @@ PLX_TEST(fini_frees_a_buffer_queued_on_a_link_of_another_lcore)
 
 /* Threads that are not lcores ------------------------------------------------------------------ */
 
-static struct {
-	int result;
-	char text[256];
-} connected, listened;
-
 static void *use_links(void *arg)
 {
 	struct plx_listen_attr listen_attr = {.link.events = &side_events};
 	struct plx_listener *listener;
 	struct plx_link *link;
 
-	connected.result = plx_link_connect("127.0.0.1:1", &listen_attr.link, &link);
-	snprintf(connected.text, sizeof(connected.text), "%s", plx_error());
-	listened.result = plx_link_listen("127.0.0.1:0", &listen_attr, &listener);
-	snprintf(listened.text, sizeof(listened.text), "%s", plx_error());
+	assert_fails(plx_link_connect("127.0.0.1:1", &listen_attr.link, &link), -ENOENT,
+		     "plx_link_connect: this thread is not an lcore");
+	assert_fails(plx_link_listen("127.0.0.1:0", &listen_attr, &listener), -ENOENT,
+		     "plx_link_listen: this thread is not an lcore");
 	return NULL;
 }
 
@@ -163,10 +158,6 @@ PLX_TEST(calls_from_other_threads_fail_and_name_the_function)
 {
 	fixture_start(NULL, false);
 	run_in_thread(use_links, NULL);
-	assert_int_equal(connected.result, -ENOENT);
-	assert_has(connected.text, "plx_link_connect: this thread is not an lcore");
-	assert_int_equal(listened.result, -ENOENT);
-	assert_has(listened.text, "plx_link_listen: this thread is not an lcore");
 	fixture_stop();
 }
 

@@ -9,19 +9,15 @@
 
 #define MIXED_MAX    (1u << 20)
 
-/* A mixture in which every size occurs, and the total is not too long for a slow host. */
+/* Mostly short ones, so that the total is not too long for a slow host. */
 static uint32_t next_size(uint64_t *random)
 {
-	static const struct {
-		uint32_t one_in, at_most;
-	} classes[] = {
-		{5000, MIXED_MAX}, {500, 65536}, {40, 9000}, {10, 4200}, {1, 256},
-	};
-	uint32_t pick = dice_roll(random, UINT32_MAX), i = 0;
+	static const uint32_t at_most[] = {256, 4200, 9000, 65536, MIXED_MAX};
+	unsigned class = 0;
 
-	while (pick % classes[i].one_in)
-		i++;
-	return (pick / classes[i].one_in) % (classes[i].at_most + 1);
+	while (class < PLX_ARRAY_LEN(at_most) - 1 && dice_roll(random, 8) == 0)
+		class ++;
+	return dice_roll(random, at_most[class] + 1);
 }
 
 static struct {
@@ -110,14 +106,14 @@ static unsigned send_a_thousand(const void *bytes, size_t length)
 
 TEST(a_receiver_that_keeps_its_buffers_stalls_only_its_link)
 {
+	static struct side first_server, other;
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-	struct side other = {.name = "other"};
 	uint8_t bytes[1000] = {0};
-	struct side first_server;
 
 	fixture_connect(listener, NULL);
 	server_set_aside(&first_server);
 	server.echo = true;
+	other = (struct side){.name = "other"};
 	side_connect(&other, plx_listener_address(listener), NULL);
 	assert_true(pump_until(&server.opened, 1, 2000));
 	assert_true(pump_until(&other.opened, 1, 2000));
@@ -125,7 +121,6 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_only_its_link)
 	first_server.keep = 500;
 	/* The window, and nothing queued beyond it. */
 	assert_int_equal(send_a_thousand(bytes, sizeof(bytes)), 6);
-	assert_int_equal(first_server.kept_count, 6);
 	assert_int_equal(stats_of(client.link).tx_inflight, 0);
 	assert_int_equal(stats_of(first_server.link).rx_kept, 6);
 	assert_in_range(stats_of(first_server.link).rx_posted, 2,
@@ -156,17 +151,11 @@ PAIRED(kept_long_messages_are_bounded_too)
 		taken += send_a_thousand(bytes, 20000);
 	assert_in_range(server.kept_count, 5, 6);
 	assert_in_range(taken, server.kept_count, 7);
-	side_release(&server, 500);
 	server.keep = 0;
-
-	unsigned before = server.messages;
-	uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
-
-	while (server.messages < before + 20 && plx_now_ns() < limit_ns) {
-		plx_link_send(client.link, bytes, 20000);
-		plx_loop_turn();
-	}
-	assert_true(server.messages >= before + 20);
+	side_release(&server, 500);
+	taken += send_a_thousand(bytes, 20000);
+	assert_true(pump_until(&server.messages, taken, 5000));
+	assert_true(taken >= 20);
 	assert_memory_equal(server.last, bytes, 20000);
 	free(bytes);
 }

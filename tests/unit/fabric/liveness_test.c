@@ -109,124 +109,48 @@ static unsigned pump_until_suspect(const struct side *side, bool suspect)
 
 /* What is sent ------------------------------------------------------------------------------- */
 
-/* Expect heartbeats of that many ns: one per period, and one more at the ends. A host that is short
- * of CPUs skips some. */
-static void expect_beats(uint64_t count, uint64_t ns)
+ALONE(many_links_to_a_process_share_one_heartbeat_per_period)
 {
-	uint64_t periods = ns / (PERIOD_MS * PLX_NS_PER_MS);
-
-	assert_in_range(count, periods / 3, periods + 1);
-}
-
-WITH_ROGUE(a_link_sends_one_heartbeat_per_period)
-{
-	uint64_t begin_ns, before, frames;
-
-	beat_ms(rogue, 2 * PERIOD_MS);
-	begin_ns = plx_now_ns();
-	before = heartbeats_to(&server);
-	frames = stats_of(server.link).frames_sent;
-	beat_ms(rogue, 10 * PERIOD_MS);
-	expect_beats(heartbeats_to(&server) - before, plx_now_ns() - begin_ns);
-	assert_int_equal(heartbeats_to(&server) - before,
-			 stats_of(server.link).frames_sent - frames);
-}
-
-static uint64_t heartbeats_to_others(void)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < other_count; i++)
-		sum += heartbeats_to(&sides[i]);
-	return sum;
-}
-
-ALONE(many_links_to_a_process_share_one_heartbeat)
-{
-	uint64_t begin_ns, before;
+	uint64_t begin_ns, periods, sent = 0;
 
 	for (unsigned i = 0; i < MANY; i++)
 		open_other(rogue_beating_hello(PERIOD_MS, DEAD_MS));
 	beat_ms(others[0], 2 * PERIOD_MS);
 	begin_ns = plx_now_ns();
-	before = heartbeats_to_others();
+	for (unsigned i = 0; i < MANY; i++)
+		sent -= heartbeats_to(&sides[i]);
 	beat_ms(others[0], 10 * PERIOD_MS);
-	expect_beats(heartbeats_to_others() - before, plx_now_ns() - begin_ns);
+	for (unsigned i = 0; i < MANY; i++)
+		sent += heartbeats_to(&sides[i]);
+	/* One more at the ends. A host that is short of CPUs skips some. */
+	periods = (plx_now_ns() - begin_ns) / (PERIOD_MS * PLX_NS_PER_MS);
+	assert_in_range(sent, periods / 3, periods + 1);
 }
 
-/* Both sides send on one link. */
-ALONE(a_peer_that_sends_messages_needs_no_heartbeats)
+static void expect_no_heartbeats(struct frame_hello hello)
 {
-	struct side *silent = open_other(rogue_beating_hello(PERIOD_MS, DEAD_MS));
-	uint64_t begin_ns, before;
-	uint32_t grant = 8;
-
-	rogue = open_rogue();
-	server.echo = true;
-	beat_ms(rogue, 2 * PERIOD_MS);
-	before = heartbeats_to(&server) + heartbeats_to(silent);
-	begin_ns = plx_now_ns();
-	for (unsigned i = 0; i < 50; i++) {
-		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 1, ++grant});
-		pump_ms(20);
-	}
-	assert_int_equal(server.messages, 50);
-	/* A busy host makes pauses, which count as silence. */
-	assert_in_range(heartbeats_to(&server) + heartbeats_to(silent) - before, 0,
-			3 + (plx_now_ns() - begin_ns - 50 * 20 * PLX_NS_PER_MS) / PLX_NS_PER_MS /
-					PERIOD_MS);
+	rogue = open_rogue_like(hello);
+	pump_ms(3 * DEAD_MS);
+	assert_int_equal(server.closed, 0);
+	assert_int_equal(heartbeats_to(&server), 0);
+	assert_false(plx_link_is_suspect(server.link));
 }
 
 ALONE(a_peer_that_requests_no_heartbeats_gets_none)
 {
-	rogue = open_rogue_like(rogue_beating_hello(0, 0));
-	pump_ms(3 * DEAD_MS);
-	assert_int_equal(server.closed, 0);
-	assert_int_equal(heartbeats_to(&server), 0);
-	assert_false(plx_link_is_suspect(server.link));
+	expect_no_heartbeats(rogue_beating_hello(0, 0));
+	assert_int_equal(rogue_answer(rogue).heartbeat_ms, PERIOD_MS);
+	assert_int_equal(rogue_answer(rogue).dead_after_ms, DEAD_MS);
 }
 
 PLX_TEST_WITH(a_side_that_sends_no_heartbeats_gets_none, alone_without_heartbeats, down)
 {
-	struct frame_hello hello;
-
-	rogue = open_rogue();
-	pump_ms(3 * DEAD_MS);
-	assert_int_equal(server.closed, 0);
-	assert_int_equal(heartbeats_to(&server), 0);
-	hello = rogue_answer(rogue);
-	assert_int_equal(hello.heartbeat_ms, 0);
-	assert_int_equal(hello.dead_after_ms, 0);
-}
-
-WITH_ROGUE(hello_carries_the_requested_heartbeat_times)
-{
-	struct frame_hello hello = rogue_answer(rogue);
-
-	assert_int_equal(hello.heartbeat_ms, PERIOD_MS);
-	assert_int_equal(hello.dead_after_ms, DEAD_MS);
-	assert_int_equal(hello.path, 0); /* the connecting side sets it */
-}
-
-/* Both ends of a link in one process need no heartbeats. */
-ALONE(a_process_sends_itself_no_heartbeats)
-{
-	fixture_connect(listener, NULL);
-	pump_ms(3 * PERIOD_MS);
-	assert_int_equal(heartbeats_to(&server), 0);
-	assert_int_equal(heartbeats_to(&client), 0);
+	expect_no_heartbeats(rogue_beating_hello(PERIOD_MS, DEAD_MS));
+	assert_int_equal(rogue_answer(rogue).heartbeat_ms, 0);
+	assert_int_equal(rogue_answer(rogue).dead_after_ms, 0);
 }
 
 /* Verdicts ----------------------------------------------------------------------------------- */
-
-WITH_ROGUE(a_peer_that_sends_only_heartbeats_is_alive)
-{
-	beat_ms(rogue, 2 * DEAD_MS);
-	assert_int_equal(server.closed, 0);
-	assert_false(plx_link_is_suspect(server.link));
-	assert_in_range(stats_of(server.link).heartbeats_received, 15, 20);
-	expect_silent(&server, DEAD_MS);
-}
 
 ALONE(a_silent_peer_is_suspect_and_then_declared_dead_on_all_links)
 {
@@ -268,21 +192,6 @@ WITH_ROGUE(a_closing_link_whose_peer_dies_ends)
 	expect_end(&server, PLX_LINK_SILENT);
 }
 
-ALONE(the_longer_timeout_of_both_sides_applies)
-{
-	uint64_t begin_ns;
-
-	rogue = open_rogue_like(rogue_beating_hello(4 * PERIOD_MS, 4 * DEAD_MS));
-	begin_ns = plx_now_ns();
-	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS);                        /* 800 ms: two periods */
-	if (plx_now_ns() - begin_ns < 2 * DEAD_MS * PLX_NS_PER_MS) { /* the host is not busy */
-		assert_false(plx_link_is_suspect(server.link));
-		assert_in_range(heartbeats_to(&server), 1, 3);
-	}
-	expect_silent(&server, 4 * DEAD_MS);
-	assert_true(plx_now_ns() - begin_ns >= 4 * DEAD_MS * PLX_NS_PER_MS - 50 * PLX_NS_PER_MS);
-}
-
 static int alone_and_limited(void **state)
 {
 	fixture_start_as(&(struct plx_fabric_conf){.provider = provider_to_test(),
@@ -300,22 +209,12 @@ PLX_TEST_WITH(a_listener_limits_the_silence_that_a_peer_asks_for, alone_and_limi
 	expect_silent(&server, DEAD_MS);
 }
 
-ALONE(a_heartbeat_on_one_link_counts_for_all_links_of_its_process)
-{
-	struct side *silent = open_other(rogue_beating_hello(PERIOD_MS, DEAD_MS));
-
-	rogue = open_rogue();
-	beat_ms(rogue, 2 * DEAD_MS);
-	assert_int_equal(silent->closed + server.closed, 0);
-	expect_silent(&server, DEAD_MS);
-	assert_true(pump_until(&silent->closed, 1, PERIOD_MS));
-}
-
 /* Links that agreed on other times have other timeouts. */
-ALONE(a_heartbeat_does_not_count_for_other_processes_paths_or_times)
+ALONE(a_heartbeat_counts_only_for_links_of_its_process_path_and_times)
 {
 	static const char *const kinds[] = {"another process", "another path", "other times"};
 	struct frame_hello hello = rogue_beating_hello(PERIOD_MS, DEAD_MS), one;
+	struct side *same;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
 		one = hello;
@@ -324,6 +223,7 @@ ALONE(a_heartbeat_does_not_count_for_other_processes_paths_or_times)
 		one.dead_after_ms += i == 2;
 		open_other(one);
 	}
+	same = open_other(hello);
 	rogue = open_rogue();
 	beat_ms(rogue, DEAD_MS + LATE_MS);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
@@ -331,7 +231,9 @@ ALONE(a_heartbeat_does_not_count_for_other_processes_paths_or_times)
 			fail_msg("%s is still open", kinds[i]);
 		assert_int_equal(sides[i].reason, PLX_LINK_SILENT);
 	}
-	assert_int_equal(server.closed, 0);
+	assert_int_equal(same->closed + server.closed, 0);
+	expect_silent(&server, DEAD_MS);
+	assert_true(pump_until(&same->closed, 1, PERIOD_MS));
 }
 
 /* This process's lost time is not the peer's silence. */
@@ -359,20 +261,6 @@ PLX_TEST_WITH(a_long_stop_of_both_sides_declares_no_peer_dead, alone_and_quick, 
 	assert_int_equal(server.closed, 0);
 }
 
-/* A link over a provider new to this lcore, in a long turn: the new set knows nothing yet, and the
- * others only old data. */
-PLX_TEST_WITH(opening_a_new_set_declares_no_peer_dead, alone_and_quick, down)
-{
-	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "shm"};
-
-	rogue = open_rogue_like(rogue_beating_hello(10, QUICK_MS));
-	beat_ms(rogue, 100);
-	rogue_beat(rogue);
-	usleep(2 * QUICK_MS * 1000);
-	plx_link_connect(here("1"), &attr, &client.link);
-	turn_and_expect_open();
-}
-
 /* Two lcores --------------------------------------------------------------------------------- */
 
 static void listen_there(void *arg)
@@ -390,11 +278,6 @@ static void sleep_there(void *arg)
 	usleep((DEAD_MS + 5 * PERIOD_MS) * 1000);
 }
 
-static void stats_there(void *arg)
-{
-	plx_link_stats_read(server.link, arg);
-}
-
 /* Two links to one process: of the first rogue here, and of `rogue` on lcore 1. */
 static struct side *open_here_and_there(uint32_t heartbeat_ms, uint32_t dead_after_ms)
 {
@@ -404,25 +287,6 @@ static struct side *open_here_and_there(uint32_t heartbeat_ms, uint32_t dead_aft
 	worker_call(listen_there, NULL);
 	rogue = open_rogue_like(hello);
 	return side;
-}
-
-PLX_TEST_WITH(links_of_two_lcores_to_a_process_share_one_heartbeat, two, down)
-{
-	struct side *side = open_here_and_there(PERIOD_MS, DEAD_MS);
-	struct plx_link_stats there[2];
-	uint64_t begin_ns, before;
-
-	beat_ms(rogue, 2 * PERIOD_MS);
-	begin_ns = plx_now_ns();
-	before = heartbeats_to(side);
-	worker_call(stats_there, &there[0]);
-	beat_ms(rogue, 10 * PERIOD_MS);
-	worker_call(stats_there, &there[1]);
-	expect_beats(heartbeats_to(side) - before + there[1].heartbeats_sent -
-			     there[0].heartbeats_sent,
-		     plx_now_ns() - begin_ns);
-	worker_call(close_there, NULL);
-	worker_stop();
 }
 
 PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, down)

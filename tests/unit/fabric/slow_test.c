@@ -114,34 +114,4 @@ TEST(a_callback_whose_cpu_was_away_is_not_blamed)
 	assert_true(log_count("was without its CPU for up to ") >= 1);
 }
 
-TEST(fast_callbacks_are_not_reported)
-{
-	begin();
-	for (unsigned i = 0; i < 1000; i++)
-		expect_arrival("x", 1);
-	assert_int_equal(log_count("callbacks for messages of"), stats_of(server.link).slow);
-	assert_true(stats_of(server.link).slow < 20);
-}
-
-/* Each in another turn, so that no burst ends. */
-static void answer(struct side *side, struct plx_buf *message)
-{
-	on_message(side, message);
-	if (side->messages < 4)
-		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
-	else
-		plx_loop_quit();
-}
-
-TEST(the_loop_finds_a_slow_callback_inside_a_burst)
-{
-	begin();
-	server.on_message = answer;
-	slow_messages = 4;
-	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	/* The first one only makes the clock be read after each. */
-	assert_in_range(stats_of(server.link).slow, 2, 4);
-}
-
 PLX_TEST_MAIN()

@@ -44,37 +44,17 @@ static int stop(void **state)
 }
 
 /* Until it has arrived. */
-static void rogue_sends(const uint8_t *frame, size_t size)
+static void rogue_says(uint8_t type)
 {
+	uint32_t length = type == FRAME_DATA ? FRAME_BYTES : FRAME_HEARTBEAT_BYTES;
 	uint64_t before = server.link->stats.frames_received;
 
-	rogue_send(rogue, frame, size);
+	rogue_send_frame(rogue, (struct frame_header){type, 0, length, 8});
 	for (int i = 0; i < 3000 && server.link->stats.frames_received == before; i++) {
 		rogue_progress(rogue);
 		pump_ms(1);
 	}
 	assert_int_equal(server.link->stats.frames_received, before + 1);
-}
-
-static void rogue_says(uint8_t type)
-{
-	bool is_data = type == FRAME_DATA || type == FRAME_DATA_NEXT;
-	struct frame_header header = {type, 0, is_data ? FRAME_BYTES : FRAME_HEARTBEAT_BYTES, 8};
-	uint8_t frame[FRAME_HEADER_BYTES + FRAME_BYTES] = {0};
-
-	frame_write(frame, &header);
-	rogue_sends(frame, FRAME_HEADER_BYTES + header.length);
-}
-
-/* A message of that many bytes, of which FRAME_BYTES arrive at once. */
-static void rogue_begins(uint64_t total)
-{
-	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + FRAME_BYTES, 8};
-	uint8_t frame[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES + FRAME_BYTES] = {0};
-
-	frame_write(frame, &header);
-	put64(frame + FRAME_HEADER_BYTES, total);
-	rogue_sends(frame, sizeof(frame));
 }
 
 #define ALONE(test) PLX_TEST_WITH(test, start, stop)
@@ -117,38 +97,6 @@ ALONE(a_grant_waits_while_the_peer_has_credit_left)
 		pump_ms(1);
 	assert_int_equal(link->rx_frames_advertised - link->rx_frames, WINDOW);
 	assert_int_equal(server.closed, 0);
-}
-
-/* A message in two frames, kept, takes the last credit that the peer knows of: it then learns of
- * later grants. */
-ALONE(withheld_credit_is_granted_when_the_peer_uses_its_last)
-{
-	struct plx_link *link = server.link;
-
-	server.keep = WINDOW;
-	for (int i = 0; i < WINDOW - 1; i++)
-		rogue_says(FRAME_DATA);
-	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
-	rogue_begins((uint64_t)2 * FRAME_BYTES); /* its first frame is returned at once */
-	pump_ms(5);
-	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
-	side_release(&server, 1); /* held back: the peer has one left */
-	pump_ms(5);
-
-	uint64_t told = link->stats.credit_frames; /* a heartbeat would report it too, later */
-
-	rogue_says(FRAME_DATA_NEXT);
-	pump_ms(5);
-	assert_int_equal(link->stats.credit_frames, told + 1);
-	assert_in_range(link->rx_frames_advertised - link->rx_frames, 1, WINDOW);
-	assert_int_equal(server.closed, 0);
-}
-
-ALONE(a_link_keeps_a_receive_for_each_frame_that_may_be_in_flight)
-{
-	assert_int_equal(server.link->rx_control, LINK_RX_CONTROL_ALL);
-	assert_int_equal(server.link->rx_posted + server.link->rx_kept,
-			 WINDOW + LINK_RX_CONTROL_ALL);
 }
 
 PLX_TEST_MAIN()

@@ -71,19 +71,6 @@ TEST(long_messages_pass_through_the_smallest_window)
 	free(message);
 }
 
-TEST(a_link_never_gets_more_than_it_requests)
-{
-	const struct plx_link_attr tiny = {.rx_buf_bytes = 256, .rx_buf_count = 3};
-	struct plx_listener *listener = start(PLX_RECEIVE_BYTES_MIN, &large);
-
-	open_one(listener, &large, 0);
-
-	const struct plx_link *link = open_one(listener, &tiny, 1);
-
-	assert_int_equal(link->rx_buf_bytes, 256);
-	assert_in_range(link->rx_buf_count, 2, 3);
-}
-
 TEST(a_closed_link_returns_its_receive_memory)
 {
 	struct plx_listener *listener = start(8 * LARGE_ASK, &large);
