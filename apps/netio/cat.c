@@ -69,8 +69,7 @@ static int run(void)
 		[CAT_SEND] = cat_send_start,       [CAT_PUSH] = cat_push_start,
 		[CAT_RECV] = cat_recv_start,
 	};
-	bool sends = cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_SEND ||
-		     cat_conf.mode == CAT_PUSH;
+	bool sends = cat_conf.mode != CAT_SUBSCRIBE && cat_conf.mode != CAT_RECV;
 
 	if (netio_init(&cat_ctx) != 0)
 		return 1;
@@ -91,7 +90,6 @@ static int run(void)
 		cat_output_finish();
 		cat_stats_finish();
 	}
-	cat_copy_free_all();
 	return status;
 }
 

@@ -42,17 +42,16 @@ extern struct cat_conf cat_conf;
 extern const struct plx_app cat_app;
 extern const char *const cat_mode_names[];
 
-/* cat_where.c: addresses and tags -------------------------------------------------------------- */
-
-/* Each checks its argument and stores it in cat_conf. Return: 0; -EINVAL. */
-
-int cat_where_addresses(const struct plx_app_list *texts);
-int cat_where_tags(const struct plx_app_list *texts);
-
 /* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */
 
-/* Return: 0; -EINVAL, with a text that states what is allowed. */
-int cat_tag_parse(const char *text, struct netio_subscription *out);
+/* Take the tags given, into cat_conf. Return: 0; -EINVAL. */
+int cat_take_tags(const struct plx_app_list *texts);
+
+/* The tag of all messages sent; 0 if not given. */
+static inline netio_tag_t cat_tag(void)
+{
+	return cat_conf.tags[0].tag;
+}
 
 /* For people. Returns out. */
 #define CAT_TAG_TEXT 48
@@ -96,13 +95,12 @@ void cat_input_stop(void);
 
 /* cat_copy.c: messages kept until a socket releases them --------------------------------------- */
 
-/* Copy a message and return its key. Return: 0; -ENOMEM. */
-int cat_copy_make(const void *data, size_t len, uint64_t *key_out);
-struct iovec cat_copy_iov(uint64_t key);
+/* Send a copy of a message, or `again` the newest one. Return: as send; -ENOMEM. */
+int cat_copy_send(const void *data, size_t len, bool again,
+		  int (*send)(const struct iovec *iov, uint64_t key, bool again));
 /* status: from the socket; 0: the socket never had it. */
 void cat_copy_done(uint64_t key, int status);
 unsigned cat_copy_count(void);
-void cat_copy_free_all(void);
 
 /* The sockets of the modes --------------------------------------------------------------------- */
 

@@ -14,33 +14,38 @@ struct copy {
 static LIST_HEAD(copies, copy) copies = LIST_HEAD_INITIALIZER(copies);
 static unsigned count;
 
-static struct copy *copy_of(uint64_t key)
-{
-	return (struct copy *)(uintptr_t)key;
-}
-
-int cat_copy_make(const void *data, size_t len, uint64_t *key_out)
+static struct copy *make(const void *data, size_t len)
 {
 	struct copy *copy = malloc(sizeof(*copy) + len);
 
-	if (!copy)
-		return plx_fail(ENOMEM, "out of memory for a message of %zu bytes", len);
+	if (!copy) {
+		plx_fail(ENOMEM, "out of memory for a message of %zu bytes", len);
+		return NULL;
+	}
 	copy->len = len;
 	memcpy(copy->bytes, data, len);
 	LIST_INSERT_HEAD(&copies, copy, link);
 	count++;
-	*key_out = (uintptr_t)copy;
-	return 0;
+	return copy;
 }
 
-struct iovec cat_copy_iov(uint64_t key)
+int cat_copy_send(const void *data, size_t len, bool again,
+		  int (*send)(const struct iovec *iov, uint64_t key, bool again))
 {
-	return (struct iovec){copy_of(key)->bytes, copy_of(key)->len};
+	struct copy *copy = again ? LIST_FIRST(&copies) : make(data, len);
+	int rc;
+
+	if (!copy)
+		return -ENOMEM;
+	rc = send(&(struct iovec){copy->bytes, copy->len}, (uintptr_t)copy, again);
+	if (rc != NETIO_STATUS_OK && rc != NETIO_STATUS_AGAIN && rc != NETIO_STATUS_PARTIAL)
+		cat_copy_done((uintptr_t)copy, 0);
+	return rc;
 }
 
 void cat_copy_done(uint64_t key, int status)
 {
-	struct copy *copy = copy_of(key);
+	struct copy *copy = (struct copy *)(uintptr_t)key;
 
 	LIST_REMOVE(copy, link);
 	count--;
@@ -51,16 +56,4 @@ void cat_copy_done(uint64_t key, int status)
 unsigned cat_copy_count(void)
 {
 	return count;
-}
-
-void cat_copy_free_all(void)
-{
-	struct copy *next;
-
-	for (struct copy *copy = LIST_FIRST(&copies); copy; copy = next) {
-		next = LIST_NEXT(copy, link);
-		free(copy);
-	}
-	LIST_INIT(&copies);
-	count = 0;
 }

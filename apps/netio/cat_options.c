@@ -2,6 +2,8 @@
 /* The command line of netio-cat. */
 #include "cat.h"
 
+#include <string.h>
+
 #define IN(mode) (1u << CAT_##mode)
 #define SENDS    (IN(PUBLISH) | IN(SEND) | IN(PUSH))
 #define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
@@ -74,6 +76,47 @@ static const struct plx_option options[] = {
 	PLX_OPTIONS_END,
 };
 
+/* Checks -------------------------------------------------------------------------------------- */
+
+static bool listens(void)
+{
+	return cat_conf.mode == CAT_PUBLISH || cat_conf.mode == CAT_RECV;
+}
+
+static int add_address(const char *text)
+{
+	const char *option = listens() ? "--listen" : "--connect";
+	struct cat_address *address = &cat_conf.addresses[cat_conf.address_count];
+
+	if (plx_address_split(option, text, address->host, &address->port) != 0)
+		return -EINVAL;
+	if (!listens() && strcmp(address->host, "*") == 0)
+		return plx_fail(EINVAL, "--connect %s: give a host, such as 192.0.2.1:7000", text);
+	if (!listens() && address->port == 0)
+		return plx_fail(EINVAL, "--connect %s: port 0; give 1 to 65535", text);
+	for (unsigned i = 0; i < cat_conf.address_count; i++)
+		if (address->port == cat_conf.addresses[i].port &&
+		    strcmp(address->host, cat_conf.addresses[i].host) == 0)
+			return plx_fail(EINVAL, "%s %s: given twice; give it once", option, text);
+	cat_conf.address_count++;
+	return 0;
+}
+
+static int take_addresses(const struct plx_app_list *texts)
+{
+	for (unsigned i = 0; i < texts->count; i++)
+		if (add_address(texts->at[i]) != 0)
+			return -EINVAL;
+	if (cat_conf.address_count == 0)
+		return plx_fail(EINVAL, "%s ADDR is missing, such as 192.0.2.1:7000",
+				listens() ? "--listen" : "--connect");
+	if (cat_conf.address_count > 1 && cat_conf.mode != CAT_PUSH &&
+	    cat_conf.mode != CAT_SUBSCRIBE)
+		return plx_fail(EINVAL, "%s takes one address; give it once",
+				cat_mode_names[cat_conf.mode]);
+	return 0;
+}
+
 /* With -e raw nothing stands between messages. */
 static int check_raw(void)
 {
@@ -107,10 +150,10 @@ static int check(void)
 		cat_conf.policy = NETIO_POLICY_DROP_OLD;
 	if (listen_at)
 		connect_to = (struct plx_app_list){.at = {listen_at}, .count = 1};
-	rc = cat_where_addresses(&connect_to) ?: check_raw();
+	rc = take_addresses(&connect_to) ?: check_raw();
 	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.address_count > 1)
 		cat_conf.show_publisher = true;
-	return rc ?: cat_where_tags(&tags);
+	return rc ?: cat_take_tags(&tags);
 }
 
 const struct plx_app cat_app = {

@@ -23,12 +23,6 @@ static uint64_t holders; /* subscribers with a subscription */
 static uint64_t lost_before;
 static bool began, is_over;
 static struct netio_timer timer;
-static uint64_t copy; /* key of the message to publish; unbuffered */
-
-static netio_tag_t tag(void)
-{
-	return cat_conf.tags[0].tag; /* 0 if not given */
-}
 
 static struct netio_publish_stats stats(void)
 {
@@ -164,7 +158,7 @@ static int send_buffered(const void *data, size_t len, bool again)
 {
 	struct iovec iov = {(void *)data, len};
 
-	return netio_buffered_publishv(&buffered, tag(), &iov, 1, again ? NETIO_REENTRY : 0,
+	return netio_buffered_publishv(&buffered, cat_tag(), &iov, 1, again ? NETIO_REENTRY : 0,
 				       &cache);
 }
 
@@ -204,19 +198,15 @@ static unsigned listen_buffered(struct netio_eventloop *evloop)
 
 /* Unbuffered: messages are kept until published. ---------------------------------------------- */
 
+static int publish_reference(const struct iovec *iov, uint64_t key, bool again)
+{
+	return netio_unbuffered_publishv(&unbuffered, cat_tag(), (struct iovec *)iov, 1, &key,
+					 again ? NETIO_REENTRY : 0, &cache);
+}
+
 static int send_unbuffered(const void *data, size_t len, bool again)
 {
-	struct iovec iov;
-	int rc = again ? 0 : cat_copy_make(data, len, &copy);
-
-	if (rc)
-		return rc;
-	iov = cat_copy_iov(copy);
-	rc = netio_unbuffered_publishv(&unbuffered, tag(), &iov, 1, &copy,
-				       again ? NETIO_REENTRY : 0, &cache);
-	if (rc != NETIO_STATUS_OK && rc != NETIO_STATUS_AGAIN && rc != NETIO_STATUS_PARTIAL)
-		cat_copy_done(copy, 0);
-	return rc;
+	return cat_copy_send(data, len, again, publish_reference);
 }
 
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)

@@ -103,9 +103,7 @@ static void on_available(struct netio_push_socket *socket)
 
 static int push(const void *data, size_t len, bool again)
 {
-	/* No tag means 0. */
-	return netio_pushv_tagged(&pusher, cat_conf.tags[0].tag, &(struct iovec){(void *)data, len},
-				  1);
+	return netio_pushv_tagged(&pusher, cat_tag(), &(struct iovec){(void *)data, len}, 1);
 }
 
 /* The end ------------------------------------------------------------------------------------ */

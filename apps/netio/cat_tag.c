@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The tags of netio-cat: one, a range, or a mask. */
 #include "cat.h"
 
 #include <ctype.h>
@@ -53,7 +54,7 @@ static int check_mask(const char *text, uint64_t bits, uint64_t mask,
 	return 0;
 }
 
-int cat_tag_parse(const char *text, struct netio_subscription *out)
+static int parse(const char *text, struct netio_subscription *out)
 {
 	const char *at;
 	uint64_t first = 0, second = 0;
@@ -78,6 +79,52 @@ int cat_tag_parse(const char *text, struct netio_subscription *out)
 				text);
 	return kind == '-' ? check_range(text, first, second, out)
 			   : check_mask(text, first, second, out);
+}
+
+static bool is_same(const struct netio_subscription *one, const struct netio_subscription *other)
+{
+	return one->tag == other->tag && one->last == other->last && one->mask == other->mask;
+}
+
+static int add_tag(const char *text)
+{
+	struct netio_subscription *tag = &cat_conf.tags[cat_conf.tag_count];
+	int rc = parse(text, tag);
+
+	if (rc)
+		return rc;
+	if (cat_conf.mode != CAT_SUBSCRIBE && (tag->last || tag->mask))
+		return plx_fail(EINVAL,
+				"--tag %s: %s takes one tag; ranges, masks and all are "
+				"for subscribe",
+				text, cat_mode_names[cat_conf.mode]);
+	if (cat_conf.at_once)
+		tag->delivery = NETIO_DELIVERY_AT_ONCE;
+	tag->policy = (enum netio_policy)cat_conf.policy;
+	tag->backlog_bytes = cat_conf.backlog_bytes;
+	for (unsigned i = 0; i < cat_conf.tag_count; i++)
+		if (is_same(tag, &cat_conf.tags[i]))
+			return plx_fail(EINVAL, "--tag %s: given twice; give it once", text);
+	cat_conf.tag_count++;
+	return 0;
+}
+
+int cat_take_tags(const struct plx_app_list *texts)
+{
+	const char *mode = cat_mode_names[cat_conf.mode];
+
+	for (unsigned i = 0; i < texts->count; i++) {
+		int rc = add_tag(texts->at[i]);
+
+		if (rc)
+			return rc;
+	}
+	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.tag_count == 0)
+		return plx_fail(EINVAL, "-t TAG is missing: what to subscribe to; for everything "
+					"give -t all");
+	if (cat_conf.mode != CAT_SUBSCRIBE && cat_conf.tag_count > 1)
+		return plx_fail(EINVAL, "--tag %s: %s takes one; give it once", texts->at[1], mode);
+	return 0;
 }
 
 const char *cat_tag_format(const struct netio_subscription *tag, char out[CAT_TAG_TEXT])
