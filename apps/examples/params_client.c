@@ -27,15 +27,19 @@ static struct plx_rpc_client *client;
 static struct netio_subscribe_socket changes;
 static int status;
 
-/* Replies and publications may overtake each other: a lower revision is older. */
+/* Replies and publications may overtake each other: a lower revision is older. All parameters are
+ * published. */
 static void show(const char *data, size_t length)
 {
 	struct record now = {0};
+	size_t tail;
 	double real;
 
 	memcpy(&now, data, length < sizeof(now) ? length : sizeof(now));
 	memcpy(&real, &now.number, sizeof(real));
-	if (now.revision <= last.revision || now.text_length > length)
+	tail = (size_t)now.name_length + now.text_length;
+	if (now.revision <= last.revision || tail > length || now.name_length != strlen(name) ||
+	    memcmp(data + length - tail, name, now.name_length) != 0)
 		return;
 	last = now;
 	if (now.flags & REMOVED)
@@ -75,8 +79,7 @@ static void on_subscribed(struct netio_publisher *publisher, const struct netio_
 
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
 {
-	if (message->tag == last.id)
-		show(message->data, message->len);
+	show(message->data, message->len);
 }
 
 int main(int argc, char **argv)

@@ -145,6 +145,7 @@ int params_check(struct params_conf *conf)
 {
 	int rc;
 
+	conf->new_kind.type = conf->new_value.type = PARAM_TEXT;
 	if (conf->serve)
 		return check_serve(conf);
 	if (!conf->service)

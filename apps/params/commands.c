@@ -9,19 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int show_revision(const char *what, uint32_t method, const void *data, size_t length)
-{
-	const struct plx_rpc_result *reply;
-	int rc = client_call(what, method, true, data, length, &reply);
-
-	if (rc)
-		return rc;
-	if (reply->length != sizeof(uint64_t))
-		return plx_fail(EPROTO, "%s: the reply is no revision", what);
-	plx_app_say("revision %" PRIu64, get64(reply->data));
-	return 0;
-}
-
 static int get(const struct params_conf *conf)
 {
 	const struct plx_rpc_result *reply;
@@ -35,46 +22,27 @@ static int get(const struct params_conf *conf)
 	return wrong ? plx_fail(EPROTO, "%s: the reply: %s", conf->get, wrong) : show_param(&param);
 }
 
-static uint8_t durable(const struct params_conf *conf)
+/* Send the parameter's new state to set or define; of one to remove or acknowledge, the name. */
+static int change(const struct params_conf *conf, uint32_t method, const char *name)
 {
-	return conf->fast ? 0 : WIRE_DURABLE;
-}
-
-static int set(const struct params_conf *conf)
-{
-	uint8_t order[WIRE_SET_BYTES + PARAM_NAME_MAX + PARAM_TEXT_MAX];
-	struct set_order what = {
-		.flags = durable(conf) | (conf->expect_given ? WIRE_EXPECT : 0),
+	uint8_t bytes[WIRE_ORDER_MAX];
+	struct order order = {
+		.flags = (conf->fast ? 0 : WIRE_DURABLE) | (conf->expect_given ? WIRE_EXPECT : 0),
 		.expected = conf->expect,
-		.name = conf->set,
-		.name_length = (uint32_t)strlen(conf->set),
-		.value = conf->new_value,
+		.param = {.name = name,
+			  .name_length = (uint32_t)strlen(name),
+			  .kind = conf->new_kind,
+			  .value = conf->new_value},
 	};
+	const struct plx_rpc_result *reply;
+	int rc = client_call(name, method, true, bytes, order_write(&order, bytes), &reply);
 
-	return show_revision(conf->set, PARAMS_SET, order, set_write(&what, order));
-}
-
-static int define(const struct params_conf *conf)
-{
-	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {durable(conf)};
-	struct param param = {
-		.name = conf->define,
-		.name_length = (uint32_t)strlen(conf->define),
-		.kind = conf->new_kind,
-		.value = conf->new_value,
-	};
-
-	return show_revision(conf->define, PARAMS_DEFINE, order,
-			     WIRE_ORDER_BYTES + record_write(&param, order + WIRE_ORDER_BYTES));
-}
-
-static int order_by_name(const struct params_conf *conf, uint32_t method, const char *name)
-{
-	uint8_t order[WIRE_ORDER_BYTES + PARAM_NAME_MAX] = {durable(conf)};
-	size_t length = strlen(name);
-
-	memcpy(order + WIRE_ORDER_BYTES, name, length);
-	return show_revision(name, method, order, WIRE_ORDER_BYTES + length);
+	if (rc)
+		return rc;
+	if (reply->length != sizeof(uint64_t))
+		return plx_fail(EPROTO, "%s: the reply is no revision", name);
+	plx_app_say("revision %" PRIu64, get64(reply->data));
+	return 0;
 }
 
 static int list(const struct params_conf *conf)
@@ -93,15 +61,15 @@ static int run(const struct params_conf *conf)
 	if (conf->get)
 		return get(conf);
 	if (conf->set)
-		return set(conf);
+		return change(conf, PARAMS_SET, conf->set);
 	if (conf->define)
-		return define(conf);
+		return change(conf, PARAMS_DEFINE, conf->define);
 	if (conf->remove)
-		return order_by_name(conf, PARAMS_REMOVE, conf->remove);
+		return change(conf, PARAMS_REMOVE, conf->remove);
 	if (conf->watch)
 		return watch(conf);
 	if (conf->ack)
-		return order_by_name(conf, PARAMS_ACK, conf->ack);
+		return change(conf, PARAMS_ACK, conf->ack);
 	return list(conf);
 }
 

@@ -10,6 +10,7 @@
 
 #define LIST_LOOKS  500 /* parameters scanned per call of list, which delays all other calls */
 #define RETRY_NS    PLX_NS_PER_MS
+#define NO_SUCH     "there is no such parameter"
 #define MAY_FAIL(x) ((void)(x)) /* the library tells the client */
 
 static struct store *store;
@@ -21,37 +22,81 @@ static void fail_with(struct plx_rpc_request *request, enum params_error code, c
 	MAY_FAIL(plx_rpc_reply_error(request, code, why, strlen(why)));
 }
 
-static void no_such(struct plx_rpc_request *request)
+static void on_get(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
-	fail_with(request, PARAMS_NO_SUCH, "there is no such parameter");
+	const struct param *param = store_find(store, data, length);
+	uint8_t record[WIRE_RECORD_MAX];
+
+	if (param)
+		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, record)));
+	else
+		fail_with(request, PARAMS_NO_SUCH, NO_SUCH);
 }
 
-/* Changes ----------------------------------------------------------------------------------------
+/* Changes: edits of a copy of the parameter. Return: 0; an error code, with plx_error -------------
  */
+
+/* Give the parameter its value, and the alarm that follows from it. */
+static int take_value(struct param *next)
+{
+	if (param_value_beyond(&next->kind, &next->value) != 0)
+		return PARAMS_BEYOND;
+	next->alarm = param_alarm_next(&next->kind, next->alarm, &next->value, param_now_ns());
+	return 0;
+}
+
+/* text: gets a NUL-terminated copy of a text to parse. */
+static int edit_set(struct param *next, const struct param_value *value,
+		    char text[PARAM_TEXT_MAX + 1])
+{
+	enum param_type type = next->kind.type;
+
+	if (value->type == type) {
+		next->value = *value;
+	} else if (value->type == PARAM_TEXT) {
+		param_value_format(value, text, PARAM_TEXT_MAX + 1);
+		if (param_value_parse("value", type, text, &next->value) != 0)
+			return PARAMS_BAD;
+	} else {
+		plx_fail(EINVAL, "the parameter is %s %s", type == PARAM_INT ? "an" : "a",
+			 param_types[type - 1]);
+		return PARAMS_BAD;
+	}
+	return take_value(next);
+}
+
+/* The old alarm, if any, was for other limits. */
+static int edit_define(struct param *next, const struct param *asked)
+{
+	next->kind = asked->kind;
+	next->value = asked->value;
+	next->alarm = (struct param_alarm){.since_ns = param_now_ns()};
+	return take_value(next);
+}
+
+static int edit(enum params_method method, const struct order *order, struct param *next)
+{
+	char text[PARAM_TEXT_MAX + 1];
+
+	switch (method) {
+	case PARAMS_SET:
+		return edit_set(next, &order->param.value, text);
+	case PARAMS_DEFINE:
+		return edit_define(next, &order->param);
+	case PARAMS_REMOVE:
+		next->removed = true;
+		return 0;
+	default:
+		next->alarm = param_alarm_acknowledged(next->alarm, param_now_ns());
+		return 0;
+	}
+}
 
 static void reply_revision(struct plx_rpc_request *request, uint64_t revision)
 {
 	uint64_t little = htole64(revision);
 
 	MAY_FAIL(plx_rpc_reply(request, &little, sizeof(little)));
-}
-
-/* For a change that was not made. */
-static void refuse_without_memory(struct plx_rpc_request *request)
-{
-	MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
-}
-
-/* Return: whether a change may be made: only if it can also be written. */
-static bool may_change(struct plx_rpc_request *request)
-{
-	int rc = journal_reserve(journal);
-
-	if (rc == -EAGAIN)
-		MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_BUSY, RETRY_NS));
-	else if (rc)
-		refuse_without_memory(request);
-	return rc == 0;
 }
 
 void methods_answer(void *request, uint64_t revision, bool is_written)
@@ -62,169 +107,80 @@ void methods_answer(void *request, uint64_t revision, bool is_written)
 		fail_with(request, PARAMS_NOT_WRITTEN, "it was changed, and is not on the disk");
 }
 
-static void write_down(struct plx_rpc_request *request, const struct param *param, bool durable)
+/* The change gets its revision here. A removed parameter keeps its name until the end.
+ * Return: as it is now; NULL: out of memory, and nothing changed. */
+static const struct param *make(struct param *next)
 {
-	journal_put(journal, param, durable ? request : NULL);
+	const struct param *made = next;
+
+	next->revision = journal_next_revision(journal);
+	if (!next->removed)
+		made = store_put(store, next);
+	if (made)
+		publish_change(made);
+	return made;
+}
+
+/* Make a change only if it can also be written. is_news: false: only the disk may lack it. */
+static void change(struct plx_rpc_request *request, struct param *next, bool is_news, bool durable)
+{
+	int rc = journal_reserve(journal, durable);
+	const struct param *made = rc == 0 && is_news ? make(next) : next;
+
+	if (rc || !made) {
+		MAY_FAIL(plx_rpc_refuse(request, rc == -EAGAIN ? PLX_RPC_BUSY : PLX_RPC_OVERLOADED,
+					RETRY_NS));
+		return;
+	}
+	if (is_news || durable)
+		journal_put(journal, made, durable ? request : NULL);
 	if (!durable)
-		reply_revision(request, param->revision);
+		reply_revision(request, made->revision);
+	if (next->removed)
+		store_remove(store, store_find(store, next->name, next->name_length));
 }
 
-/* Make the change, which gets its revision here. A removed one keeps its name until the end. */
-static void change(struct plx_rpc_request *request, struct param *param, bool durable)
+static int check(enum params_method method, const struct order *order, const struct param *param)
 {
-	param->revision = journal_next_revision(journal);
-	if (!param->removed && !store_put(store, param)) {
-		refuse_without_memory(request);
+	if (!param && method != PARAMS_DEFINE) {
+		plx_fail(ENOENT, NO_SUCH);
+		return PARAMS_NO_SUCH;
+	}
+	if (!(order->flags & WIRE_EXPECT) || (param && order->expected == param->revision))
+		return 0;
+	plx_fail(ESTALE, "it has revision %" PRIu64 ", not %" PRIu64 "; --get shows it",
+		 param ? param->revision : 0, order->expected);
+	return PARAMS_CHANGED;
+}
+
+static void on_change(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+{
+	enum params_method method = (enum params_method)(uintptr_t)arg;
+	struct order order;
+	const char *wrong = order_read(data, length, &order);
+	const struct param *param;
+	struct param next;
+	int code;
+
+	if (wrong) {
+		fail_with(request, PARAMS_BAD, wrong);
 		return;
 	}
-	publish_change(param);
-	write_down(request, param, durable);
-	if (param->removed)
-		store_remove(store, store_find(store, param->name, param->name_length));
+	param = store_find(store, order.param.name, order.param.name_length);
+	next = param ? *param : order.param;
+	next.id = param ? param->id : journal_next_id(journal);
+	code = check(method, &order, param);
+	code = code ? code : edit(method, &order, &next);
+	if (code)
+		fail_with(request, code, plx_error());
+	else /* there may be nothing to acknowledge */
+		change(request, &next,
+		       method != PARAMS_ACK || next.alarm.state != param->alarm.state,
+		       order.flags & WIRE_DURABLE);
 }
 
-/* Methods ----------------------------------------------------------------------------------------
+/* Lists ------------------------------------------------------------------------------------------
  */
-
-static void on_get(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
-{
-	const struct param *param = store_find(store, data, length);
-	uint8_t record[WIRE_RECORD_MAX];
-
-	if (param)
-		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, record)));
-	else
-		no_such(request);
-}
-
-/* Read a value of the parameter's type. text: gets a NUL-terminated copy of a value sent as text.
- * Return: whether it is valid. */
-static bool read_value(const struct set_order *order, enum param_type type,
-		       char text[PARAM_TEXT_MAX + 1], struct param_value *out)
-{
-	*out = order->value;
-	if (order->is_typed)
-		return type == order->value.type ||
-		       plx_fail(EINVAL, "the parameter is %s %s", type == PARAM_INT ? "an" : "a",
-				param_types[type - 1]) == 0;
-	memcpy(text, order->value.text.bytes, order->value.text.length);
-	text[order->value.text.length] = '\0';
-	return param_value_parse("value", type, text, out) == 0;
-}
-
-/* Give the parameter its value, and the alarm that follows from it. */
-static void set_value(struct plx_rpc_request *request, struct param *next, bool durable)
-{
-	if (param_value_beyond(&next->kind, &next->value) != 0) {
-		fail_with(request, PARAMS_BEYOND, plx_error());
-		return;
-	}
-	if (!may_change(request))
-		return;
-	if (next->id == 0)
-		next->id = journal_next_id(journal);
-	next->alarm = param_alarm_next(&next->kind, next->alarm, &next->value, param_now_ns());
-	change(request, next, durable);
-}
-
-static void on_set(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
-{
-	struct set_order order;
-	char text[PARAM_TEXT_MAX + 1];
-	const char *wrong = set_read(data, length, &order);
-	const struct param *param;
-	struct param next;
-
-	if (wrong) {
-		fail_with(request, PARAMS_BAD, wrong);
-		return;
-	}
-	param = store_find(store, order.name, order.name_length);
-	if (!param) {
-		no_such(request);
-		return;
-	}
-	if (order.flags & WIRE_EXPECT && order.expected != param->revision) {
-		plx_fail(ESTALE, "it has revision %" PRIu64 ", not %" PRIu64 "; --get shows it",
-			 param->revision, order.expected);
-		fail_with(request, PARAMS_CHANGED, plx_error());
-		return;
-	}
-	next = *param;
-	if (!read_value(&order, param->kind.type, text, &next.value)) {
-		fail_with(request, PARAMS_BAD, plx_error());
-		return;
-	}
-	set_value(request, &next, order.flags & WIRE_DURABLE);
-}
-
-/* The old alarm, if any, was for other limits. */
-static void on_define(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
-{
-	struct order order;
-	const struct param *param;
-	struct param asked;
-	const char *wrong = order_read(data, length, &order);
-
-	wrong = wrong ? wrong : define_read(&order, &asked);
-	if (wrong) {
-		fail_with(request, PARAMS_BAD, wrong);
-		return;
-	}
-	param = store_find(store, asked.name, asked.name_length);
-	asked.id = param ? param->id : 0;
-	asked.alarm = (struct param_alarm){.since_ns = param_now_ns()};
-	set_value(request, &asked, order.is_durable);
-}
-
-/* Return: the parameter that the order names; NULL: the request was answered. */
-static const struct param *named(struct plx_rpc_request *request, const void *data, uint32_t length,
-				 bool *durable_out)
-{
-	struct order order;
-	const char *wrong = order_read(data, length, &order);
-	const struct param *param;
-
-	if (wrong) {
-		fail_with(request, PARAMS_BAD, wrong);
-		return NULL;
-	}
-	*durable_out = order.is_durable;
-	param = store_find(store, (const char *)order.rest, order.length);
-	if (!param)
-		no_such(request);
-	return param && may_change(request) ? param : NULL;
-}
-
-static void on_remove(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
-{
-	bool durable;
-	const struct param *param = named(request, data, length, &durable);
-	struct param last;
-
-	if (!param)
-		return;
-	last = *param;
-	last.removed = true;
-	change(request, &last, durable);
-}
-
-static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
-{
-	bool durable;
-	const struct param *param = named(request, data, length, &durable);
-	struct param next;
-
-	if (!param)
-		return;
-	next = *param;
-	next.alarm = param_alarm_acknowledged(param->alarm, param_now_ns());
-	/* If nothing changes, nothing is published; but the state may not be on the disk yet. */
-	if (next.alarm.state != param->alarm.state)
-		change(request, &next, durable);
-	else
-		write_down(request, &next, durable);
-}
 
 /* The parameter if it is below the prefix; NULL: the end of the prefix. */
 static const struct param *in_reach(const struct param *param, const struct list_order *order)
@@ -264,15 +220,13 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 	struct list_order order;
 	const char *wrong = list_read(data, length, &order);
 	struct page page;
-	struct iovec whole;
 
 	if (wrong) {
 		fail_with(request, PARAMS_BAD, wrong);
 		return;
 	}
 	page_begin(&page, page_bytes);
-	whole = page_end(&page, fill_page(&page, &order));
-	MAY_FAIL(plx_rpc_reply(request, whole.iov_base, whole.iov_len));
+	MAY_FAIL(plx_rpc_reply(request, page_bytes, page_end(&page, fill_page(&page, &order))));
 }
 
 static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
@@ -285,14 +239,14 @@ static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t
 /* The table
  * -------------------------------------------------------------------------------------- */
 
+#define METHOD(name_, id_, handler_) \
+	{.name = "params." name_, .id = (id_), .handler = (handler_), .arg = (void *)(id_)}
+
 static const struct plx_rpc_method methods[] = {
-	{.id = PARAMS_GET, .name = "params.get", .handler = on_get, .request_max = PARAM_NAME_MAX},
-	{.id = PARAMS_SET, .name = "params.set", .handler = on_set, .request_max = 2048},
-	{.id = PARAMS_DEFINE, .name = "params.define", .handler = on_define, .request_max = 2048},
-	{.id = PARAMS_REMOVE, .name = "params.remove", .handler = on_remove, .request_max = 2048},
-	{.id = PARAMS_ACK, .name = "params.ack", .handler = on_ack, .request_max = 2048},
-	{.id = PARAMS_LIST, .name = "params.list", .handler = on_list, .request_max = 2048},
-	{.id = PARAMS_WATCH, .name = "params.watch", .handler = on_watch, .request_max = 16},
+	METHOD("get", PARAMS_GET, on_get),          METHOD("set", PARAMS_SET, on_change),
+	METHOD("define", PARAMS_DEFINE, on_change), METHOD("remove", PARAMS_REMOVE, on_change),
+	METHOD("ack", PARAMS_ACK, on_change),       METHOD("list", PARAMS_LIST, on_list),
+	METHOD("watch", PARAMS_WATCH, on_watch),
 };
 
 int methods_add(struct plx_rpc_service *service, struct store *its_store,

@@ -28,7 +28,7 @@ struct params_conf {
 	uint64_t deadline_ns;
 
 	/* The options' values, once checked. */
-	struct param_kind new_kind;   /**< of --define */
+	struct param_kind new_kind;   /**< of --define, otherwise a text */
 	struct param_value new_value; /**< of --define; of --set as text */
 };
 

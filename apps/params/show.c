@@ -92,122 +92,106 @@ static void show_line(const struct param *param)
 /* JSON -------------------------------------------------------------------------------------------
  */
 
-/* Separators between the parts of an object. */
-struct layout {
-	const char *begin, *colon, *comma, *end;
-};
-
-static const struct layout of_line = {"{", ":", ",", "}\n"};
-static const struct layout of_get = {"{\n  ", ": ", ",\n  ", "\n}\n"};
-static const struct layout of_list = {"\n  {\n    ", ": ", ",\n    ", "\n  }"};
-
-/* before: what comes before the member; then before the next one. Takes the value; NULL, of text
- * that is no UTF-8: null. One member at a time: jansson uses one precision for all numbers of a
- * dump. */
-static void show_member(const struct layout *layout, const char **before, const char *key,
-			json_t *value)
+/* A member after the name. Takes the value; NULL, of text that is no UTF-8: null. One member at a
+ * time: jansson uses one precision for all numbers of a dump. */
+static void show_member(const char *key, json_t *value)
 {
 	size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
 
 	if (json_is_real(value))
 		flags |= JSON_REAL_PRECISION((size_t)param_real_digits(json_real_value(value)));
-	printf("%s\"%s\"%s", *before, key, layout->colon);
+	printf(", \"%s\": ", key);
 	if (value)
 		json_dumpf(value, stdout, flags);
 	else
 		fputs("null", stdout);
 	json_decref(value);
-	*before = layout->comma;
 }
 
-static void show_alarm_members(const struct param_alarm *alarm, const struct layout *layout,
-			       const char **before)
+static void show_alarm_members(const struct param_alarm *alarm)
 {
 	char since[TIME_TEXT];
 
-	show_member(layout, before, "alarm", json_string(param_alarms[alarm->state]));
+	show_member("alarm", json_string(param_alarms[alarm->state]));
 	if (alarm->state == ALARM_NONE)
 		return;
-	show_member(layout, before, "severity", json_string(param_severity(alarm->level)));
-	show_member(layout, before, "side", json_string(alarm->level < 0 ? "low" : "high"));
+	show_member("severity", json_string(param_severity(alarm->level)));
+	show_member("side", json_string(alarm->level < 0 ? "low" : "high"));
 	if (!alarm->since_ns)
 		return;
 	format_time(alarm->since_ns, since);
-	show_member(layout, before, "alarm_since", json_string(since));
+	show_member("alarm_since", json_string(since));
 }
 
-/* is_change: with whether it was removed. */
-static void show_json(const struct param *param, const struct layout *layout, bool is_change)
+/* In one line. is_change: with whether it was removed. */
+static void show_json(const struct param *param, bool is_change)
 {
 	const struct param_kind *kind = &param->kind;
-	const char *before = layout->begin;
 	json_t *value = json_of(&param->value);
 
-	show_member(layout, &before, "name", json_stringn(param->name, param->name_length));
-	show_member(layout, &before, "type", json_string(param_types[kind->type - 1]));
-	show_member(layout, &before, "value", value);
+	printf("{\"name\": \"%.*s\"", (int)param->name_length, param->name);
+	show_member("type", json_string(param_types[kind->type - 1]));
+	show_member("value", value);
 	if (!value)
-		show_member(layout, &before, "value_hex", hex_of(&param->value));
-	show_member(layout, &before, "revision", json_integer((json_int_t)param->revision));
+		show_member("value_hex", hex_of(&param->value));
+	show_member("revision", json_integer((json_int_t)param->revision));
 	if (kind->unit[0])
-		show_member(layout, &before, "unit", json_string(kind->unit));
+		show_member("unit", json_string(kind->unit));
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		if (kind->has[i])
-			show_member(layout, &before, limit_names[i], json_of(&kind->limit[i]));
+			show_member(limit_names[i], json_of(&kind->limit[i]));
 	}
 	if (kind->latch)
-		show_member(layout, &before, "latch", json_true());
-	show_alarm_members(&param->alarm, layout, &before);
+		show_member("latch", json_true());
+	show_alarm_members(&param->alarm);
 	if (is_change)
-		show_member(layout, &before, "removed", json_boolean(param->removed));
-	fputs(layout->end, stdout);
+		show_member("removed", json_boolean(param->removed));
+	putchar('}');
 }
 
 /* Either -----------------------------------------------------------------------------------------
  */
 
+static int show(const struct param *param, bool is_change)
+{
+	if (params_asked->format) {
+		show_json(param, is_change);
+		putchar('\n');
+	} else if (param->removed) {
+		printf("%.*s removed  (revision %" PRIu64 ")\n", (int)param->name_length,
+		       param->name, param->revision);
+	} else {
+		show_line(param);
+	}
+	return plx_app_flush();
+}
+
 int show_param(const struct param *param)
 {
-	if (params_asked->format)
-		show_json(param, &of_get, false);
-	else
-		show_line(param);
-	return plx_app_flush();
+	return show(param, false);
 }
 
 int show_change(const struct param *param)
 {
-	if (params_asked->format)
-		show_json(param, &of_line, true);
-	else if (param->removed)
-		printf("%.*s removed  (revision %" PRIu64 ")\n", (int)param->name_length,
-		       param->name, param->revision);
-	else
-		show_line(param);
-	return plx_app_flush();
-}
-
-static void show_json_list(const struct store *store)
-{
-	const char *before = "[";
-
-	for (const struct param *param = store_first(store, "", 0, false); param;
-	     param = store_next(param)) {
-		fputs(before, stdout);
-		show_json(param, &of_list, false);
-		before = ",";
-	}
-	puts(store_count(store) ? "\n]" : "[]");
+	return show(param, true);
 }
 
 int show_list(const struct store *store)
 {
-	if (params_asked->format) {
-		show_json_list(store);
-		return plx_app_flush();
-	}
+	bool is_json = params_asked->format;
+	const char *before = "[\n";
+
 	for (const struct param *param = store_first(store, "", 0, false); param;
-	     param = store_next(param))
-		show_line(param);
+	     param = store_next(param)) {
+		if (is_json) {
+			fputs(before, stdout);
+			show_json(param, false);
+		} else {
+			show_line(param);
+		}
+		before = ",\n";
+	}
+	if (is_json)
+		puts(store_count(store) ? "\n]" : "[]");
 	return plx_app_flush();
 }

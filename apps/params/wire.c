@@ -150,18 +150,16 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out)
 /* Pages ------------------------------------------------------------------------------------------
  */
 
-#define PAGE_HEAD (WIRE_PAGE_BYTES + PARAM_NAME_MAX)
-
 void page_begin(struct page *page, uint8_t *bytes)
 {
-	*page = (struct page){bytes, PAGE_HEAD};
+	*page = (struct page){bytes, WIRE_PAGE_BYTES};
 }
 
 bool page_add(struct page *page, const struct param *param)
 {
 	size_t length;
 
-	if (page->used + 2 + WIRE_RECORD_MAX > WIRE_PAGE_MAX)
+	if (page->used + 2 + WIRE_RECORD_MAX + PARAM_NAME_MAX > WIRE_PAGE_MAX)
 		return false;
 	length = record_write(param, page->bytes + page->used + 2);
 	put16(page->bytes + page->used, (uint32_t)length);
@@ -169,16 +167,17 @@ bool page_add(struct page *page, const struct param *param)
 	return true;
 }
 
-struct iovec page_end(struct page *page, const struct param *after)
+size_t page_end(struct page *page, const struct param *after)
 {
 	uint32_t name = after ? after->name_length : 0;
-	uint8_t *begin = page->bytes + PARAM_NAME_MAX - name;
+	uint8_t *records = page->bytes + WIRE_PAGE_BYTES;
 
-	memset(begin, 0, WIRE_PAGE_BYTES);
-	begin[0] = after != NULL;
-	put16(begin + 2, name);
-	put_bytes(begin + WIRE_PAGE_BYTES, after ? after->name : "", name);
-	return (struct iovec){begin, page->used - (size_t)(begin - page->bytes)};
+	memmove(records + name, records, page->used - WIRE_PAGE_BYTES);
+	memset(page->bytes, 0, WIRE_PAGE_BYTES);
+	page->bytes[0] = after != NULL;
+	put16(page->bytes + 2, name);
+	put_bytes(records, after ? after->name : "", name);
+	return page->used + name;
 }
 
 const char *page_read(const uint8_t *in, size_t length, struct list_place *place, bool *more_out,
@@ -227,82 +226,30 @@ bool page_next(const uint8_t *in, size_t length, size_t *offset, struct param *o
 /* Requests ---------------------------------------------------------------------------------------
  */
 
-size_t set_write(const struct set_order *order, uint8_t *out)
+size_t order_write(const struct order *order, uint8_t *out)
 {
-	bool is_text = !order->is_typed || order->value.type == PARAM_TEXT;
-	uint8_t *at = out + WIRE_SET_BYTES;
-
-	memset(out, 0, WIRE_SET_BYTES);
+	memset(out, 0, WIRE_ORDER_BYTES);
 	out[0] = order->flags;
-	out[1] = order->is_typed ? (uint8_t)order->value.type : 0;
-	put16(out + 2, order->name_length);
 	put64(out + 8, order->expected);
-	if (!is_text)
-		put_number(out + 16, &order->value);
-	at = put_bytes(at, order->name, order->name_length);
-	if (is_text)
-		at = put_bytes(at, order->value.text.bytes, order->value.text.length);
-	return (size_t)(at - out);
-}
-
-const char *set_read(const uint8_t *in, size_t length, struct set_order *out)
-{
-	size_t name, rest;
-	bool is_text;
-
-	if (length < WIRE_SET_BYTES)
-		return "the order is cut off";
-	name = get16(in + 2);
-	rest = length - WIRE_SET_BYTES;
-	if (name > rest)
-		return "the name is longer than the order";
-	if (in[0] & ~(WIRE_DURABLE | WIRE_EXPECT) || in[1] > PARAM_TEXT || !is_zero(in + 4, 4))
-		return "the order has flags or a type that nobody knows";
-	if (!(in[0] & WIRE_EXPECT) && !is_zero(in + 8, 8))
-		return "the order has a revision, and does not expect it";
-	is_text = in[1] == 0 || in[1] == PARAM_TEXT;
-	if (!is_text && rest != name)
-		return "there is something after the name";
-	if (is_text && !is_zero(in + 16, 8))
-		return "a text has a number";
-	*out = (struct set_order){
-		.flags = in[0],
-		.expected = get64(in + 8),
-		.name = (const char *)in + WIRE_SET_BYTES,
-		.name_length = (uint32_t)name,
-		.is_typed = in[1] != 0,
-	};
-	if (!is_text) {
-		out->value = get_number(in + 16, in[1]);
-	} else {
-		out->value.type = PARAM_TEXT;
-		out->value.text.bytes = out->name + name;
-		out->value.text.length = (uint32_t)(rest - name);
-	}
-	return param_value_check(&out->value);
+	return WIRE_ORDER_BYTES + record_write(&order->param, out + WIRE_ORDER_BYTES);
 }
 
 const char *order_read(const uint8_t *in, size_t length, struct order *out)
 {
+	const char *wrong;
+
 	if (length < WIRE_ORDER_BYTES)
 		return "the order is cut off";
-	if (in[0] & ~WIRE_DURABLE || !is_zero(in + 1, WIRE_ORDER_BYTES - 1))
+	if (in[0] & ~(WIRE_DURABLE | WIRE_EXPECT) || !is_zero(in + 1, 7))
 		return "the order has flags that nobody knows";
-	*out = (struct order){
-		.is_durable = in[0] & WIRE_DURABLE,
-		.rest = in + WIRE_ORDER_BYTES,
-		.length = (uint32_t)(length - WIRE_ORDER_BYTES),
-	};
-	return NULL;
-}
-
-const char *define_read(const struct order *order, struct param *out)
-{
-	const char *wrong = record_read(order->rest, order->length, out);
-
+	out->flags = in[0];
+	out->expected = get64(in + 8);
+	if (out->expected && !(out->flags & WIRE_EXPECT))
+		return "the order has a revision, and does not expect it";
+	wrong = record_read(in + WIRE_ORDER_BYTES, length - WIRE_ORDER_BYTES, &out->param);
 	if (wrong)
 		return wrong;
-	return out->removed ? "what is defined is not removed" : NULL;
+	return out->param.removed ? "the parameter of an order is removed" : NULL;
 }
 
 size_t list_write(const struct list_order *order, uint8_t *out)

@@ -11,14 +11,11 @@
  *
  *     get      the name
  *              reply: a record
- *     set      0 flags, 1 type (0: a text, parsed as the parameter's type),
- *              2 length of the name (16), 4 zero (32), 8 expected revision (64; else zero),
- *              16 value of a number (64), name, text
+ *     set      0 flags, 1 to 7 zero, 8 expected revision (64; else zero), a record: its name and
+ *              value; a text is parsed as the parameter's type
  *              reply: the new revision (64)
- *     define   0 flags, 1 to 7 zero, a record: its revision, id and alarm are ignored
- *              reply: the new revision (64)
- *     remove   0 flags, 1 to 7 zero, the name
- *              reply: the revision of the removal (64)
+ *     define   as set: all but the record's revision, id and alarm
+ *     remove   as set: the record's name
  *     ack      as remove
  *     list     0 flags, 1 zero, 2 length of the prefix (16), prefix, the name after which to
  *              continue
@@ -31,8 +28,6 @@
 #define WIRE_H
 
 #include "param.h"
-
-#include <sys/uio.h>
 
 /** Method ids, "par" and a byte. Other services do not have them by accident, and a client that
  * reaches one gets an error. Ids never change. */
@@ -58,29 +53,21 @@ enum params_error {
 };
 
 #define WIRE_DURABLE     0x01 /* set, define, remove, ack: reply once it is on the disk */
-#define WIRE_EXPECT      0x02 /* set: only if the revision matches */
+#define WIRE_EXPECT      0x02 /* ... only if the revision matches */
 #define WIRE_ALARMS      0x01 /* list: only parameters with an alarm */
 
 #define WIRE_RECORD_MAX  (48 + 8 * LIMIT_COUNT + PARAM_UNIT_MAX + PARAM_NAME_MAX + PARAM_TEXT_MAX)
-#define WIRE_ORDER_BYTES 8
-#define WIRE_SET_BYTES   24
+#define WIRE_ORDER_BYTES 16 /* before the record */
+#define WIRE_ORDER_MAX   (WIRE_ORDER_BYTES + WIRE_RECORD_MAX)
 #define WIRE_LIST_BYTES  4
 #define WIRE_PAGE_BYTES  8 /* before a page's name and records */
 #define WIRE_PAGE_MAX    (48u << 10)
 
-struct set_order {
+/** A request of set, define, remove or ack. */
+struct order {
 	uint8_t flags;
 	uint64_t expected;
-	const char *name;
-	uint32_t name_length;
-	bool is_typed;            /* otherwise the value is text, parsed as the parameter's type */
-	struct param_value value; /* its text points into the request */
-};
-
-struct order {
-	bool is_durable;
-	const uint8_t *rest; /* a record, or a name, in the request */
-	uint32_t length;
+	struct param param;
 };
 
 struct list_order {
@@ -95,21 +82,15 @@ size_t record_write(const struct param *param, uint8_t *out);
 /** Parse and check a record; name and text point into it. Return: NULL, or what is wrong. */
 const char *record_read(const uint8_t *in, size_t length, struct param *out);
 
-/** Return: its length; out: WIRE_SET_BYTES, name and text. */
-size_t set_write(const struct set_order *order, uint8_t *out);
-const char *set_read(const uint8_t *in, size_t length, struct set_order *out);
-
-/** Parse define, remove or ack; does not check the rest. */
+/** Return: its length; out: WIRE_ORDER_MAX bytes. */
+size_t order_write(const struct order *order, uint8_t *out);
 const char *order_read(const uint8_t *in, size_t length, struct order *out);
-
-/** Parse the record of a define order. */
-const char *define_read(const struct order *order, struct param *out);
 
 /** Return: its length; out: WIRE_LIST_BYTES, prefix and name. */
 size_t list_write(const struct list_order *order, uint8_t *out);
 const char *list_read(const uint8_t *in, size_t length, struct list_order *out);
 
-/** A page being built: WIRE_PAGE_MAX bytes at `bytes`, starting with room for its header. */
+/** A page being built, in WIRE_PAGE_MAX bytes. */
 struct page {
 	uint8_t *bytes;
 	size_t used;
@@ -118,8 +99,9 @@ struct page {
 void page_begin(struct page *page, uint8_t *bytes);
 /** Return: whether there was room. */
 bool page_add(struct page *page, const struct param *param);
-/** Finish the page. after: the last parameter scanned; NULL: there are no more. */
-struct iovec page_end(struct page *page, const struct param *after);
+/** Finish the page. after: the last parameter scanned; NULL: there are no more. Return: its
+ * length. */
+size_t page_end(struct page *page, const struct param *after);
 
 /** Where a list continues: after that name. Zeroed: at the beginning. */
 struct list_place {

@@ -73,13 +73,17 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 
 static void make_set(struct set *set)
 {
-	uint8_t bytes[WIRE_SET_BYTES + PARAM_NAME_MAX];
+	uint8_t bytes[WIRE_ORDER_MAX];
 	char name[16];
-	struct set_order order = {
-		.name = name,
-		.name_length = (uint32_t)snprintf(name, sizeof(name), "load/%u", set->parameter),
-		.is_typed = true,
-		.value = {PARAM_INT, .integer = ++last_value},
+	struct order order = {
+		.param =
+			{
+				.name = name,
+				.name_length = (uint32_t)snprintf(name, sizeof(name), "load/%u",
+								  set->parameter),
+				.kind.type = PARAM_INT,
+				.value = {PARAM_INT, .integer = ++last_value},
+			},
 	};
 	struct plx_rpc_call call = {
 		.method = PARAMS_SET, .deadline_ns = DEADLINE_NS, .done = on_done, .arg = set};
@@ -88,7 +92,7 @@ static void make_set(struct set *set)
 	set->is_durable = last_value % 2;
 	order.flags = set->is_durable ? WIRE_DURABLE : 0;
 	if (!is_over &&
-	    plx_rpc_call_start(client, &call, bytes, set_write(&order, bytes), NULL) == 0)
+	    plx_rpc_call_start(client, &call, bytes, order_write(&order, bytes), NULL) == 0)
 		open_calls++;
 	else if (open_calls == 0)
 		plx_loop_quit();

@@ -128,7 +128,7 @@ plx-params: the service is back'"
 
 # With JSON the same reports are on standard error. Without a service at its start, it does not wait for one.
 start_watch --format json
-wait_shown '{"name":"y"'
+wait_shown '{"name": "y"'
 stop TERM
 wait_until "grep -q 'the service is gone; waiting' '$temp/watch.err'"
 check 'with JSON it reports on standard error that the service is gone' "grep -q 'the service is gone; waiting' '$temp/watch.err' && ! grep -q gone '$temp/watch'"
@@ -147,8 +147,8 @@ asks 'a text does not control the terminal' 0 \
 
 # Numbers are as short as they can be, and a text that JSON cannot say is there in hex.
 ask --define r --type real --value 0.1 --min=-0.3 --max 0.30000000000000004 >/dev/null
-asks 'numbers in JSON, lined up' 0 $'*\n  "value": 0.1,\n*"max": 0.30000000000000004,*' --get r --format json
-asks '... and in a list of it' 0 $'\\[\n  {\n    "name": "r",\n*"min": -0.3,*\n  }\n]' --list --below r --format json
+asks 'numbers in JSON' 0 '{"name": "r",* "value": 0.1,*"max": 0.30000000000000004,*}' --get r --format json
+asks '... and in a list of it' 0 $'\\[\n{"name": "r",*"min": -0.3,*}\n]' --list --below r --format json
 asks '... and of none' 0 '\[]' --list --below nothing --format json
 ask --set t --value $'a\xff"b' >/dev/null
 json 'a text that is no UTF-8' '.[] | select(.name == "t") | .value == null and .value_hex == "61ff2262"' --list

@@ -127,17 +127,22 @@ static void on_defined(const struct plx_rpc_result *result, void *arg)
 		define_next();
 }
 
+static struct order order_of(const char *name, int64_t value)
+{
+	return (struct order){
+		.param = {.name = name,
+			  .name_length = NAME_BYTES,
+			  .kind.type = PARAM_INT,
+			  .value = {PARAM_INT, .integer = value}},
+	};
+}
+
 /* Again while the disk is slow. */
 static void define_next(void)
 {
-	uint8_t order[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {0};
+	uint8_t bytes[WIRE_ORDER_MAX];
 	char name[NAME_BYTES + 1];
-	struct param param = {
-		.name = name,
-		.name_length = NAME_BYTES,
-		.kind.type = PARAM_INT,
-		.value.type = PARAM_INT,
-	};
+	struct order order = order_of(name, 0);
 	struct plx_rpc_call call = {
 		.method = PARAMS_DEFINE,
 		.deadline_ns = DEADLINE_NS,
@@ -148,9 +153,7 @@ static void define_next(void)
 	int rc;
 
 	name_of((uint32_t)load.called++, name);
-	rc = plx_rpc_call_start(load.client, &call, order,
-				WIRE_ORDER_BYTES + record_write(&param, order + WIRE_ORDER_BYTES),
-				NULL);
+	rc = plx_rpc_call_start(load.client, &call, bytes, order_write(&order, bytes), NULL);
 	if (rc)
 		fail(rc);
 }
@@ -288,16 +291,10 @@ static void on_set(const struct plx_rpc_result *result, void *arg)
 
 static int set_one(void)
 {
-	uint8_t bytes[WIRE_SET_BYTES + NAME_BYTES];
+	uint8_t bytes[WIRE_ORDER_MAX];
 	char name[NAME_BYTES + 1];
 	struct set *set = free_sets;
-	struct set_order order = {
-		.flags = durable ? WIRE_DURABLE : 0,
-		.name = name,
-		.name_length = NAME_BYTES,
-		.is_typed = true,
-		.value.type = PARAM_INT,
-	};
+	struct order order;
 	struct plx_rpc_call call = {
 		.method = PARAMS_SET, .deadline_ns = DEADLINE_NS, .done = on_set, .arg = set};
 	int rc;
@@ -305,9 +302,10 @@ static int set_one(void)
 	set->due_tsc = (uint64_t)load.schedule.next_tsc;
 	/* Knuth's multiplicative hash: spreads over all parameters, and repeats each. */
 	set->index = (uint32_t)(((load.called + seed) * UINT64_C(2654435761)) % parameters);
-	order.value.integer = (int64_t)set->due_tsc;
 	name_of(set->index, name);
-	rc = plx_rpc_call_start(load.client, &call, bytes, set_write(&order, bytes), NULL);
+	order = order_of(name, (int64_t)set->due_tsc);
+	order.flags = durable ? WIRE_DURABLE : 0;
+	rc = plx_rpc_call_start(load.client, &call, bytes, order_write(&order, bytes), NULL);
 	if (rc)
 		return rc;
 	free_sets = set->next_free;
@@ -357,8 +355,8 @@ static int report(uint64_t elapsed_ns)
 		"{s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, "
 		"s:I, s:I, s:I, s:I}",
 		"provider", plx_rpc_client_provider(load.client), "size_bytes",
-		(json_int_t)(WIRE_SET_BYTES + NAME_BYTES), "count", (json_int_t)load.called, "lost",
-		(json_int_t)(load.refused + missed), "rate", (double)rate, "elapsed_ns",
+		(json_int_t)(WIRE_ORDER_BYTES + 48 + NAME_BYTES), "count", (json_int_t)load.called,
+		"lost", (json_int_t)(load.refused + missed), "rate", (double)rate, "elapsed_ns",
 		(json_int_t)elapsed_ns, "p50_ns", percentile(&load.set_ns, 50), "p90_ns",
 		percentile(&load.set_ns, 90), "p99_ns", percentile(&load.set_ns, 99), "max_ns",
 		(json_int_t)load.set_ns.max, "parameters", (json_int_t)parameters, "watchers",

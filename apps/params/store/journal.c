@@ -19,10 +19,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define ROOM        (1u << 16) /* changes that are not on the disk */
-#define AHEAD       (2 * ROOM) /* how far numbers are marked as given, before they are */
-#define BATCH_MAX   4096       /* changes: how long the first of them waits for the others */
-#define ANSWERS_MAX 256        /* per call, which delays all others */
+#define ROOM (1u << 16) /* changes that are not on the disk */
+/* How far a batch marks numbers as given: for changes that come while it and the next are written.
+ */
+#define AHEAD       (2 * ROOM)
+#define BATCH_MAX   4096 /* changes: how long the first of them waits for the others */
+#define ANSWERS_MAX 256  /* per call, which delays all others */
 #define RETRY_NS    PLX_NS_PER_S
 #define ERROR_BYTES 512
 
@@ -57,7 +59,7 @@ struct journal {
 	struct changes waiting;
 	uint32_t pending; /* changes waiting, and in the batch */
 	struct change *spare;
-	struct numbers given, marked; /* marked: in the file */
+	struct numbers given;
 	struct plx_timer again;
 	struct journal_stats stats;
 	bool is_written;  /* the batch that is answered */
@@ -66,7 +68,6 @@ struct journal {
 
 	/* Used by the thread while it has the batch, otherwise by the lcore: */
 	struct changes batch;
-	bool marks; /* the batch writes `mark` */
 	struct numbers mark;
 	int rc;
 	char error[ERROR_BYTES];
@@ -102,8 +103,7 @@ static int write_batch(struct journal *journal)
 	if (rc)
 		return rc;
 	rc = write_changes(journal);
-	if (rc == 0 && journal->marks)
-		rc = tables_mark(journal->tables, &journal->mark);
+	rc = rc ? rc : tables_mark(journal->tables, &journal->mark);
 	return tables_end(journal->tables, rc);
 }
 
@@ -131,14 +131,6 @@ static struct numbers ahead_of(struct numbers given)
 	return (struct numbers){given.revision + AHEAD, given.id + AHEAD};
 }
 
-/* Whether numbers that the file has not marked may be given before the batch after this one is on
- * the disk: each pending change gives one at most. */
-static bool must_mark(const struct journal *journal)
-{
-	return journal->given.revision + ROOM > journal->marked.revision ||
-	       journal->given.id + ROOM > journal->marked.id;
-}
-
 /* Changes that wait join the batch, also one that failed. */
 static void fill_batch(struct journal *journal)
 {
@@ -160,7 +152,6 @@ static void hand_over(struct journal *journal)
 		plx_signal_fire(&journal->written);
 	} else {
 		journal->stage = STAGE_WRITES;
-		journal->marks = must_mark(journal);
 		journal->mark = ahead_of(journal->given);
 		sem_post(&journal->filled);
 	}
@@ -191,8 +182,6 @@ static void take_result(struct journal *journal)
 	journal->stage = STAGE_ANSWERS;
 	if (journal->rc == 0) {
 		journal->stats.commits++;
-		if (journal->marks)
-			journal->marked = journal->mark;
 	} else if (journal->rc == -EUCLEAN || journal->rc == -ESTALE) {
 		give_up_file(journal);
 	} else if (journal->ends) {
@@ -247,19 +236,19 @@ static void on_written(struct plx_signal *signal, uint64_t fires, void *arg)
 /* Changes ----------------------------------------------------------------------------------------
  */
 
-uint64_t journal_next_revision(struct journal *journal)
+uint64_t journal_next_revision(const struct journal *journal)
 {
-	return ++journal->given.revision;
+	return journal->given.revision + 1;
 }
 
-uint64_t journal_next_id(struct journal *journal)
+uint64_t journal_next_id(const struct journal *journal)
 {
-	return ++journal->given.id;
+	return journal->given.id + 1;
 }
 
-int journal_reserve(struct journal *journal)
+int journal_reserve(struct journal *journal, bool waits)
 {
-	if (journal->pending >= ROOM)
+	if (journal->pending >= (waits ? ROOM : ROOM / 2))
 		return -EAGAIN;
 	if (!journal->spare)
 		journal->spare = malloc(sizeof(struct change) + PARAM_NAME_MAX + PARAM_TEXT_MAX);
@@ -283,6 +272,10 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 							param->value.text.bytes, text);
 	STAILQ_INSERT_TAIL(&journal->waiting, change, link);
 	journal->pending++;
+	if (journal->given.revision < param->revision)
+		journal->given.revision = param->revision;
+	if (journal->given.id < param->id)
+		journal->given.id = param->id;
 	if (journal->stage == STAGE_IDLE) {
 		journal->stage = STAGE_COLLECTS;
 		plx_signal_fire(&journal->written);
@@ -320,8 +313,7 @@ static int open_all(struct journal *journal, const char *path, struct store *sto
 	int rc = tables_open(path, &journal->tables);
 
 	rc = rc ? rc : tables_load(journal->tables, store, &journal->given);
-	journal->marked = ahead_of(journal->given);
-	rc = rc ? rc : write_mark(journal, journal->marked);
+	rc = rc ? rc : write_mark(journal, ahead_of(journal->given));
 	return rc ? rc : plx_signal_init(&journal->written, plx_lcore_id(), on_written, journal);
 }
 
@@ -365,18 +357,25 @@ static void mark_last(struct journal *journal)
 		journal->stats.is_moved = true;
 }
 
+/* Until a write fails. */
+static void write_rest(struct journal *journal)
+{
+	while (journal->stage != STAGE_IDLE && journal->stage != STAGE_FAILED) {
+		if (plx_loop_turn() == 0)
+			sched_yield(); /* the thread may need this CPU */
+	}
+}
+
 void journal_close(struct journal *journal, struct journal_stats *stats_out)
 {
 	if (!journal)
 		return;
+	write_rest(journal);
 	journal->ends = true;
 	if (journal->stage == STAGE_FAILED) {
 		plx_timer_stop(&journal->again);
 		hand_over(journal);
-	}
-	while (journal->stage != STAGE_IDLE) {
-		if (plx_loop_turn() == 0)
-			sched_yield(); /* the thread may need this CPU */
+		write_rest(journal);
 	}
 	sem_post(&journal->filled);
 	pthread_join(journal->thread, NULL);

@@ -21,14 +21,15 @@ typedef void (*journal_answer_fn)(void *waiter, uint64_t revision, bool is_writt
 int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
 		 journal_answer_fn answer, struct journal **journal_out);
 
-/** Numbers that were never given, by no earlier process either. Thread: as journal_open, also
- * below. */
-uint64_t journal_next_revision(struct journal *journal);
-uint64_t journal_next_id(struct journal *journal);
+/** The next numbers, which no change has had, in no earlier process either. journal_put gives them.
+ * Thread: as journal_open, also below. */
+uint64_t journal_next_revision(const struct journal *journal);
+uint64_t journal_next_id(const struct journal *journal);
 
 /** Reserve room for one change before making it, so that every change can be written. The room
- * stays until journal_put uses it. Return: 0; -EAGAIN the disk is slow; -ENOMEM. */
-int journal_reserve(struct journal *journal);
+ * stays until journal_put uses it. waits: for an answer; half of the room is for these only.
+ * Return: 0; -EAGAIN the disk is slow; -ENOMEM. */
+int journal_reserve(struct journal *journal, bool waits);
 
 /** Write a change that was made: the parameter's new state, or its removal. Needs room from
  * journal_reserve. waiter: NULL: no answer. */

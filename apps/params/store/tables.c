@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ static const char *const statements[] = {
 	[MARK] = "UPDATE counters SET value = iif(name = 'revision', ?1, ?2)",
 };
 
-int tables_fail_busy(const struct tables *tables)
+static int fail_busy(const struct tables *tables)
 {
 	return plx_fail(EBUSY, "%s: another process has it; end that one, or give another file",
 			tables->path);
@@ -36,11 +37,11 @@ int tables_fail_busy(const struct tables *tables)
 int tables_fail(const struct tables *tables, int error, const char *what)
 {
 	if ((sqlite3_errcode(tables->db) & 0xff) == SQLITE_BUSY)
-		return tables_fail_busy(tables);
+		return fail_busy(tables);
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
 }
 
-void tables_folder_of(const char *path, char out[PATH_MAX])
+static void folder_of(const char *path, char out[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
 
@@ -73,7 +74,7 @@ static int fail_to_open(const struct tables *tables, int error, const char *what
 
 	if (is_dangling(tables))
 		return -ENOENT;
-	tables_folder_of(tables->path, folder);
+	folder_of(tables->path, folder);
 	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
 		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",
 				tables->path);
@@ -204,11 +205,89 @@ static int open_file(struct tables *tables)
 	return 0;
 }
 
+/* The log -----------------------------------------------------------------------------------------
+ */
+
+/* SQLite locks the file. It does not lock the log, finds it by name, and would apply it to any file
+ * that gets the name, so this process locks it too. Some file systems cannot lock.
+ * Return: 0; -EBUSY another process has it. */
+static int lock(const struct tables *tables, int log)
+{
+	if (flock(log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return fail_busy(tables);
+}
+
+/* As SQLite does, follow symbolic links, even to a file that does not exist. */
+static int check_log(const struct tables *tables)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	char full[PATH_MAX], path[PATH_MAX + 4];
+	int log, rc;
+
+	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, full) & 0xff) != SQLITE_OK)
+		return 0; /* opening it reports the error */
+	snprintf(path, sizeof(path), "%s-wal", full);
+	log = open(path, O_RDWR | O_CLOEXEC); /* NFS locks only what may be written */
+	if (log < 0)
+		return 0;
+	rc = lock(tables, log);
+	close(log);
+	return rc;
+}
+
+static const char *log_path(const struct tables *tables)
+{
+	return sqlite3_filename_wal(sqlite3_db_filename(tables->db, "main"));
+}
+
+static int lock_log(struct tables *tables)
+{
+	tables->log = open(log_path(tables), O_RDWR | O_CLOEXEC);
+	return tables->log < 0 ? 0 : lock(tables, tables->log);
+}
+
+static bool has_log_moved(const struct tables *tables)
+{
+	struct stat ours, there;
+
+	return tables->log >= 0 &&
+	       (stat(log_path(tables), &there) != 0 || fstat(tables->log, &ours) != 0 ||
+		there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
+}
+
+int tables_check_path(const struct tables *tables)
+{
+	int has_moved = 0;
+
+	sqlite3_file_control(tables->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+	if (!has_moved && !has_log_moved(tables))
+		return 0;
+	return plx_fail(ESTALE, "%s%s: it was moved, removed or replaced while this process had it",
+			tables->path, has_moved ? "" : "-wal");
+}
+
+/* SQLite keeps the log of a moved file at the old path, and would apply it to the next file there.
+ * It also removes a log by name, even if another log has that name by now. */
+static void end_log(struct tables *tables)
+{
+	int keeps = 1;
+
+	if (tables->log < 0)
+		return;
+	sqlite3_wal_checkpoint_v2(tables->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	if (has_log_moved(tables))
+		sqlite3_file_control(tables->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps);
+}
+
+/* All together -----------------------------------------------------------------------------------
+ */
+
 /* Request the lock before reading: SQLite takes it then and keeps it. Two writing processes would
  * not see each other's changes. A commit is on the disk when it returns. */
 static int open_all(struct tables *tables)
 {
-	int rc = tables_check_log(tables);
+	int rc = check_log(tables);
 
 	rc = rc ? rc : open_file(tables);
 	rc = rc ? rc : run(tables, "PRAGMA locking_mode = EXCLUSIVE");
@@ -217,7 +296,7 @@ static int open_all(struct tables *tables)
 	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
 	rc = rc ? rc : prepare_all(tables);
 	rc = rc ? rc : run(tables, "BEGIN IMMEDIATE; COMMIT"); /* opens the log */
-	return rc ? rc : tables_lock_log(tables);
+	return rc ? rc : lock_log(tables);
 }
 
 int tables_open(const char *path, struct tables **tables_out)
@@ -248,7 +327,7 @@ void tables_close(struct tables *tables)
 		return;
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(tables->ready[i]);
-	tables_end_log(tables);
+	end_log(tables);
 	sqlite3_close(tables->db);
 	if (tables->log >= 0)
 		close(tables->log);

@@ -40,24 +40,8 @@ struct tables {
 /** Fail with SQLite's message. Return: -EBUSY if another process has the file, else -error. */
 int tables_fail(const struct tables *tables, int error, const char *what);
 
-/** Return: -EBUSY another process has the file or its log. */
-int tables_fail_busy(const struct tables *tables);
-
-/** The directory of a path. */
-void tables_folder_of(const char *path, char out[PATH_MAX]);
-
-/** Before the file is opened, which may create it: whether another process has the log that is at
- * its path. Return: 0; -EBUSY. */
-int tables_check_log(const struct tables *tables);
-
-/** Lock the log until tables_close, once SQLite has opened it. Return: 0; -EBUSY. */
-int tables_lock_log(struct tables *tables);
-
 /** Return: 0; -ESTALE the file or its log is no longer at its path, so writes would go
  * elsewhere. */
 int tables_check_path(const struct tables *tables);
-
-/** Before closing: move the whole log into the file, wherever that is. */
-void tables_end_log(struct tables *tables);
 
 #endif

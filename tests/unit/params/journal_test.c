@@ -68,7 +68,7 @@ static int put_one(uint64_t id, bool waits)
 {
 	char name[16];
 	struct param param;
-	int rc = journal_reserve(journal);
+	int rc = journal_reserve(journal, waits);
 
 	if (rc)
 		return rc;
@@ -131,6 +131,19 @@ TEST(a_failing_disk_is_retried)
 	assert_int_equal(stats.commits, 1);
 }
 
+/* The thread has the batch when the end comes. */
+TEST(a_write_that_fails_at_shutdown_is_retried)
+{
+	disk.slow_ns = 50 * PLX_NS_PER_MS;
+	disk_set_fault(FAULT_ONE_STEP);
+	put_many(1);
+	plx_loop_turn();
+	close_it();
+	assert_int_equal(written, 1);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(log_count("trying again in 1 s"), 1);
+}
+
 TEST(changes_lost_at_shutdown_are_reported)
 {
 	disk_set_fault(FAULT_FAILS);
@@ -184,7 +197,7 @@ TEST(a_change_refused_by_the_file_blocks_no_other)
 	assert_int_equal(put_one(100, true), 0);
 	wait_for_failure();
 	struct param same_id = int_param("other", 1, 0, 1);
-	assert_int_equal(journal_reserve(journal), 0);
+	assert_int_equal(journal_reserve(journal, true), 0);
 	same_id.revision = journal_next_revision(journal);
 	put++;
 	journal_put(journal, &same_id, (void *)1);
@@ -202,11 +215,13 @@ TEST(a_change_refused_by_the_file_blocks_no_other)
 TEST(room_is_reserved_before_a_change)
 {
 	disk.slow_ns = 50 * PLX_NS_PER_MS;
-	for (uint32_t i = 0; i < ROOM; i++)
+	for (uint32_t i = 0; i < ROOM / 2; i++)
 		assert_int_equal(put_one(1, false), 0);
-	assert_int_equal(journal_reserve(journal), -EAGAIN);
-	wait_doing(journal_reserve(journal) == 0, turn());
-	assert_int_equal(journal_reserve(journal), 0); /* the same */
+	assert_int_equal(put_one(1, false), -EAGAIN); /* the rest is for those that wait */
+	put_many(ROOM / 2);
+	assert_int_equal(journal_reserve(journal, true), -EAGAIN);
+	wait_doing(journal_reserve(journal, true) == 0, turn());
+	assert_int_equal(journal_reserve(journal, true), 0); /* the same */
 	close_it();
 	assert_int_equal(stats.changes, ROOM);
 }
@@ -234,11 +249,12 @@ TEST(numbers_given_before_a_power_cut_are_not_reused)
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(counts); i++) {
 		struct numbers given = {0}, loaded;
 
-		for (unsigned j = 0; j < counts[i] + ROOM && journal_reserve(journal) == 0; j++) {
+		for (unsigned j = 0; j < counts[i] + ROOM && journal_reserve(journal, false) == 0;
+		     j++) {
 			given.id = journal_next_id(journal);
 			assert_int_equal(put_one(given.id, false), 0);
 			if (j < counts[i])
-				wait_doing(journal_reserve(journal) == 0, turn());
+				wait_doing(journal_reserve(journal, false) == 0, turn());
 			if (j == counts[i])
 				disk_set_fault(FAULT_POWER_CUT);
 		}

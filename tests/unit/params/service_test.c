@@ -53,28 +53,34 @@ static int64_t result_of(int rc)
 	return (int64_t)get64(reply->data);
 }
 
-static int64_t set(const char *name, const char *value, uint64_t expected)
+static int64_t order(uint32_t method, const struct param *param, uint8_t flags, uint64_t expected)
 {
-	uint8_t bytes[WIRE_SET_BYTES + 2 * PARAM_NAME_MAX];
-	struct set_order order = {
-		.flags = expected ? WIRE_EXPECT : WIRE_DURABLE,
-		.expected = expected,
-		.name = name,
-		.name_length = (uint32_t)strlen(name),
-		.value = {PARAM_TEXT, .text = {value, (uint32_t)strlen(value)}},
-	};
+	uint8_t bytes[WIRE_ORDER_MAX];
+	struct order order = {flags, expected, *param};
 
 	return result_of(
-		client_call(name, PARAMS_SET, true, bytes, set_write(&order, bytes), &reply));
+		client_call(param->name, method, true, bytes, order_write(&order, bytes), &reply));
+}
+
+static struct param text_param(const char *name, const char *value)
+{
+	struct param param = int_param(name, 0, 0, 0);
+
+	param.kind.type = PARAM_TEXT;
+	param.value = (struct param_value){PARAM_TEXT, .text = {value, (uint32_t)strlen(value)}};
+	return param;
+}
+
+static int64_t set(const char *name, const char *value, uint64_t expected)
+{
+	struct param param = text_param(name, value);
+
+	return order(PARAMS_SET, &param, expected ? WIRE_EXPECT : WIRE_DURABLE, expected);
 }
 
 static int64_t define(const struct param *param, bool durable)
 {
-	uint8_t bytes[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {durable ? WIRE_DURABLE : 0};
-	size_t length = record_write(param, bytes + WIRE_ORDER_BYTES);
-
-	return result_of(client_call(param->name, PARAMS_DEFINE, true, bytes,
-				     WIRE_ORDER_BYTES + length, &reply));
+	return order(PARAMS_DEFINE, param, durable ? WIRE_DURABLE : 0, 0);
 }
 
 static int64_t define_int(const char *name, int64_t value)
@@ -84,14 +90,18 @@ static int64_t define_int(const char *name, int64_t value)
 	return define(&param, false);
 }
 
-/* remove or ack */
-static int64_t order(uint32_t method, const char *name)
+static int64_t remove_it(const char *name)
 {
-	uint8_t bytes[WIRE_ORDER_BYTES + PARAM_NAME_MAX] = {WIRE_DURABLE};
+	struct param param = int_param(name, 0, 0, 0);
 
-	memcpy(bytes + WIRE_ORDER_BYTES, name, strlen(name));
-	return result_of(
-		client_call(name, method, true, bytes, WIRE_ORDER_BYTES + strlen(name), &reply));
+	return order(PARAMS_REMOVE, &param, WIRE_DURABLE, 0);
+}
+
+static int64_t acknowledge(const char *name, uint8_t flags)
+{
+	struct param param = int_param(name, 0, 0, 0);
+
+	return order(PARAMS_ACK, &param, flags, 0);
 }
 
 static const struct param *get(const char *name)
@@ -107,7 +117,7 @@ TEST(changes_are_there_after_a_restart)
 	assert_int_equal(define_int("a", 1), 1);
 	assert_int_equal(define_int("b", 1), 2);
 	assert_int_equal(set("a", "5", 0), 3);
-	assert_int_equal(order(PARAMS_REMOVE, "b"), 4);
+	assert_int_equal(remove_it("b"), 4);
 	end();
 	begin();
 	assert_int_equal(get("a")->value.integer, 5);
@@ -167,19 +177,19 @@ TEST(alarms_follow_the_value_and_are_acknowledged)
 	param.kind.limit[LIMIT_ALARM_HIGH] = (struct param_value){PARAM_INT, .integer = 5};
 	define(&param, true);
 	check_alarm("a", ALARM_ACTIVE);
-	assert_int_equal(order(PARAMS_ACK, "a"), 2);
+	assert_int_equal(acknowledge("a", WIRE_DURABLE), 2);
 	check_alarm("a", ALARM_ACKNOWLEDGED);
-	assert_int_equal(order(PARAMS_ACK, "a"), 2); /* there is nothing to acknowledge */
-	define(&param, true);                        /* which forgets the old alarm */
+	assert_int_equal(acknowledge("a", 0), 2); /* there is nothing to acknowledge */
+	define(&param, true);                     /* which forgets the old alarm */
 	check_alarm("a", ALARM_ACTIVE);
 	set("a", "5", 0);
 	check_alarm("a", ALARM_LATCHED);
 	end();
 	begin();
 	check_alarm("a", ALARM_LATCHED);
-	assert_int_equal(order(PARAMS_ACK, "a"), 5);
+	assert_int_equal(acknowledge("a", WIRE_DURABLE), 5);
 	check_alarm("a", ALARM_NONE);
-	assert_int_equal(order(PARAMS_ACK, "nope"), -PARAMS_NO_SUCH);
+	assert_int_equal(acknowledge("nope", 0), -PARAMS_NO_SUCH);
 }
 
 /* Return: how many are listed. */
@@ -222,7 +232,7 @@ TEST(malformed_requests_are_refused)
 	static const uint8_t zeros[64];
 
 	for (uint32_t method = PARAMS_SET; method <= PARAMS_LIST; method++) {
-		size_t length = method == PARAMS_LIST ? 1 : method == PARAMS_SET ? 23 : 7;
+		size_t length = method == PARAMS_LIST ? 1 : WIRE_ORDER_BYTES - 1;
 
 		assert_int_equal(client_call("it", method, true, zeros, length, &reply), -EIO);
 		assert_int_equal(reply->code, PARAMS_BAD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the file into a store. Tools may have edited it, so everything is checked: a row that
- * could not be written back unchanged would block all writing later. */
+/* The rows: reading them into a store, and writing. Tools may have edited them, so everything is
+ * checked: a row that could not be written back unchanged would block all writing later. */
 #include "tables_priv.h"
 
 #include <errno.h>
@@ -180,4 +180,99 @@ int tables_load(struct tables *tables, struct store *store, struct numbers *give
 
 	rc = rc ? rc : load_counter(tables, "id", &given_out->id);
 	return rc ? rc : load_params(tables, store, given_out);
+}
+
+/* Writing ----------------------------------------------------------------------------------------
+ */
+
+/* A full disk may have room later. A record that the table rejects will be rejected again, and a
+ * damaged file accepts nothing. */
+static int fail_step(const struct tables *tables, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+	case SQLITE_TOOBIG:
+		return tables_fail(tables, EINVAL, "it does not take that");
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return tables_fail(tables, EUCLEAN, "it is damaged");
+	default:
+		return tables_fail(tables, EIO, "it cannot be written");
+	}
+}
+
+static int step(struct tables *tables, enum statement which)
+{
+	sqlite3_stmt *statement = tables->ready[which];
+	int rc = sqlite3_step(statement);
+
+	rc = rc == SQLITE_DONE ? 0 : fail_step(tables, rc);
+	sqlite3_reset(statement);
+	return rc;
+}
+
+static void bind_value(sqlite3_stmt *statement, int at, const struct param_value *value)
+{
+	if (value->type == PARAM_REAL)
+		sqlite3_bind_double(statement, at, value->real);
+	else if (value->type == PARAM_TEXT)
+		sqlite3_bind_text(statement, at, value->text.bytes, (int)value->text.length,
+				  SQLITE_STATIC);
+	else
+		sqlite3_bind_int64(statement, at, value->integer);
+}
+
+static void bind_name(sqlite3_stmt *statement, const struct param *param)
+{
+	sqlite3_bind_text(statement, NAME + 1, param->name, (int)param->name_length, SQLITE_STATIC);
+}
+
+int tables_begin(struct tables *tables)
+{
+	return step(tables, BEGIN);
+}
+
+int tables_put(struct tables *tables, const struct param *param)
+{
+	sqlite3_stmt *put = tables->ready[PUT];
+
+	if (param->removed) {
+		bind_name(tables->ready[REMOVE], param);
+		return step(tables, REMOVE);
+	}
+	bind_name(put, param);
+	sqlite3_bind_int64(put, ID + 1, (int64_t)param->id);
+	sqlite3_bind_int64(put, REVISION + 1, (int64_t)param->revision);
+	sqlite3_bind_text(put, TYPE + 1, param_types[param->kind.type - 1], -1, SQLITE_STATIC);
+	bind_value(put, VALUE + 1, &param->value);
+	sqlite3_bind_text(put, UNIT + 1, param->kind.unit, -1, SQLITE_STATIC);
+	sqlite3_bind_int(put, LATCH + 1, param->kind.latch);
+	sqlite3_bind_text(put, ALARM + 1, param_alarms[param->alarm.state], -1, SQLITE_STATIC);
+	sqlite3_bind_int(put, LEVEL + 1, param->alarm.level);
+	sqlite3_bind_int64(put, SINCE + 1, (int64_t)param->alarm.since_ns);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (param->kind.has[i])
+			bind_value(put, LIMITS + 1 + i, &param->kind.limit[i]);
+		else
+			sqlite3_bind_null(put, LIMITS + 1 + i);
+	}
+	return step(tables, PUT);
+}
+
+int tables_mark(struct tables *tables, const struct numbers *given)
+{
+	sqlite3_bind_int64(tables->ready[MARK], 1, (int64_t)given->revision);
+	sqlite3_bind_int64(tables->ready[MARK], 2, (int64_t)given->id);
+	return step(tables, MARK);
+}
+
+int tables_end(struct tables *tables, int rc)
+{
+	rc = rc ? rc : step(tables, COMMIT);
+	if (rc == 0)
+		return tables_check_path(tables);
+	sqlite3_step(tables->ready[ROLLBACK]);
+	sqlite3_reset(tables->ready[ROLLBACK]);
+	return rc;
 }
