@@ -7,6 +7,8 @@
 #include "app.h"
 #include "plx_rpc.h"
 
+#include <stdio.h>
+
 enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };
 
 /** The parsed command line. */
@@ -48,10 +50,12 @@ int call_show_methods(const void *text, size_t length);
 int call_find_method(const void *text, size_t length, const char *name, bool exact,
 		     uint32_t *id_out, uint16_t *version);
 
-/** Check that the text is one JSON value (RFC 8259), as text: numbers and escapes stay as written,
- * whatever a library could represent. Print it with an indent of 2 unless out is NULL. Return: 0;
- * -EINVAL, with a text that names the position; everything before it is printed. */
-int call_json_walk(const char *text, size_t length, FILE *out);
+/** Check that the text is one JSON value (RFC 8259). once: refuse an object that has a name twice.
+ * Return: 0; -EINVAL, with a text that names the position. */
+int call_json_check(const char *text, size_t length, bool once);
+
+/** Print a JSON value with an indent of 2; numbers and escapes stay as written. */
+void call_json_indent(const char *text, size_t length, FILE *out);
 
 /** Why no service is up, as text. Valid until the next call. */
 const char *call_trouble(const struct plx_rpc_client *client);

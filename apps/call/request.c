@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,24 +91,13 @@ static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 /* Sent as given. Duplicate names in an object are most likely a mistake, and refused. */
 static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
 {
-	size_t length = strlen(text);
-	json_error_t error = {0};
-	int rc = call_json_walk(text, length, NULL);
+	int rc = call_json_check(text, strlen(text), true);
 
 	if (rc)
 		return plx_fail_in(rc, "--data-json: ");
-	json_decref(json_loads(text,
-			       JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL |
-				       JSON_REJECT_DUPLICATES,
-			       &error));
-	if (json_error_code(&error) == json_error_duplicate_key)
-		return plx_fail(EINVAL, "--data-json: %s, at its byte %d", error.text,
-				error.position);
 	*data_out = (uint8_t *)strdup(text);
-	if (!*data_out)
-		return plx_fail(ENOMEM, "out of memory");
-	*length_out = length;
-	return 0;
+	*length_out = strlen(text);
+	return *data_out ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
 int call_read_request(struct call_conf *conf)

@@ -40,20 +40,19 @@ static int show_json(const void *data, size_t length)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int rc;
+	FILE *out;
 
+	if (call_json_check(data, length, false) != 0)
+		return plx_fail(EPROTO, "the reply is no JSON: %s; --format text or hex shows it",
+				plx_error());
+	out = open_memstream(&text, &size);
 	if (!out)
 		return plx_fail(ENOMEM, "out of memory");
-	rc = call_json_walk(data, length, out);
-	if (fclose(out) != 0)
-		rc = plx_fail(ENOMEM, "out of memory");
-	if (rc == 0)
+	call_json_indent(data, length, out);
+	if (fclose(out) == 0)
 		show_text(text, size);
 	free(text);
-	return rc ? plx_fail(EPROTO, "the reply is no JSON: %s; --format text or hex shows it",
-			     plx_error())
-		  : 0;
+	return 0;
 }
 
 int call_show(const void *data, size_t length, enum call_format format)
