@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CPUs claimed by Pollux processes. A claim is a listening abstract socket, so the descriptors in
- * /proc identify the owners. Connecting to ask would fill the socket's queue. */
+ * /proc identify the owners. Connecting to ask would fill the socket's queue.
+ * A second process that polls a claimed CPU only gets a warning. It leaves no socket, so it is
+ * recognized by its lcores: threads of a process that has mapped the library, bound to CPUs that
+ * are all claimed. */
 #include "info.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LIBRARY      "/libpollux.so"
+#define WORKER_NAME  "plx-lcore-" /* of every lcore except the main thread */
+#define STATUS_BYTES 16384
 
 /* The inode of "socket:[N]", or 0. */
 static uint64_t socket_inode(int fd_dir, const char *name)
@@ -46,14 +54,127 @@ static void find_claims_of(const char *root, pid_t pid, struct info_cpus *cpus)
 	info_close_dir(fds);
 }
 
-static void find_holders(const char *root, struct info_cpus *cpus)
+/* Sharers ------------------------------------------------------------------------------------- */
+
+/* Needs the same rights as reading descriptors, so an owner that could not be identified is not
+ * mistaken for a sharer. */
+static bool has_library(const char *root, pid_t pid)
+{
+	char path[256];
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, (int)pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	while (!found && getline(&line, &size, maps) > 0)
+		found = strstr(line, LIBRARY) != NULL;
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+static bool is_lcore(const char *root, pid_t pid, pid_t tid)
+{
+	char name[32];
+
+	if (tid == pid)
+		return true;
+	info_read(name, sizeof(name), "%s/proc/%d/task/%d/comm", root, (int)pid, (int)tid);
+	return strncmp(name, WORKER_NAME, strlen(WORKER_NAME)) == 0;
+}
+
+static bool read_affinity(const char *root, pid_t pid, pid_t tid, struct plx_cpuset *out)
+{
+	char text[STATUS_BYTES], list[4096];
+
+	info_read(text, sizeof(text), "%s/proc/%d/task/%d/status", root, (int)pid, (int)tid);
+	info_find_value(text, "Cpus_allowed_list", false, list, sizeof(list));
+	return info_parse_cpulist(list, out);
+}
+
+/* Whether a process has claimed the CPU, in any network namespace; pid 0: any process. */
+static bool is_claimed(const struct info_cpus *cpus, unsigned cpu, pid_t pid)
+{
+	for (unsigned i = 0; i < cpus->claim_count; i++)
+		if (cpus->claims[i].cpu == cpu && (pid == 0 || cpus->claims[i].pid == pid))
+			return true;
+	return false;
+}
+
+/* All CPUs of an lcore are claimed, by its process or earlier by another. A thread that may run
+ * anywhere is not bound. */
+static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpuset *affinity)
+{
+	if (plx_cpuset_count(affinity) > 1 && plx_cpuset_equal(affinity, &cpus->allowed))
+		return false;
+	PLX_CPUSET_FOREACH (cpu, affinity)
+		if (!is_claimed(cpus, cpu, 0))
+			return false;
+	return true;
+}
+
+/* The CPUs that the process's lcores are bound to, if it is a Pollux program. */
+static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct info_cpus *cpus)
+{
+	DIR *threads = info_open_dir("%s/proc/%d/task", root, (int)pid);
+	struct plx_cpuset polled = {0}, affinity;
+	pid_t tid;
+
+	while ((tid = info_next_number(threads))) {
+		if (!read_affinity(root, pid, tid, &affinity) ||
+		    !is_kept_to_claims(cpus, &affinity) || !is_lcore(root, pid, tid))
+			continue;
+		PLX_CPUSET_FOREACH (cpu, &affinity)
+			plx_cpuset_add(&polled, cpu);
+	}
+	info_close_dir(threads);
+	return polled;
+}
+
+static void note_sharer(const char *root, pid_t pid, unsigned cpu, struct info_cpus *cpus)
+{
+	if (is_claimed(cpus, cpu, pid) || cpus->sharer_count == INFO_SHARERS_MAX)
+		return;
+	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
+	*sharer = (struct info_sharer){.cpu = cpu, .pid = pid};
+	info_read_command(root, pid, sharer->command, sizeof(sharer->command));
+}
+
+static void find_shared_by(const char *root, pid_t pid, struct info_cpus *cpus)
+{
+	struct plx_cpuset polled = polled_by(root, pid, cpus);
+
+	if (plx_cpuset_count(&polled) == 0 || !has_library(root, pid))
+		return;
+	PLX_CPUSET_FOREACH (cpu, &polled)
+		note_sharer(root, pid, cpu, cpus);
+}
+
+static int by_cpu_and_pid(const void *a, const void *b)
+{
+	const struct info_sharer *left = a, *right = b;
+
+	if (left->cpu != right->cpu)
+		return left->cpu < right->cpu ? -1 : 1;
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+/* Once the claims of a process are known, its further lcores share. */
+static void look_at_processes(const char *root, struct info_cpus *cpus)
 {
 	DIR *processes = info_open_dir("%s/proc", root);
 	pid_t pid;
 
-	while ((pid = info_next_number(processes)))
+	while ((pid = info_next_number(processes))) {
 		find_claims_of(root, pid, cpus);
+		if (pid != getpid())
+			find_shared_by(root, pid, cpus);
+	}
 	info_close_dir(processes);
+	qsort(cpus->sharers, cpus->sharer_count, sizeof(cpus->sharers[0]), by_cpu_and_pid);
 }
 
 void info_gather_claims(const char *root, struct info_cpus *cpus)
@@ -67,8 +188,6 @@ void info_gather_claims(const char *root, struct info_cpus *cpus)
 		cpus->claims[i] = (struct info_claim){.cpu = claimed[i].cpu,
 						      .inode = claimed[i].inode,
 						      .elsewhere = claimed[i].elsewhere};
-	if (cpus->claim_count == 0)
-		return;
-	find_holders(root, cpus);
-	info_gather_sharers(root, cpus);
+	if (cpus->claim_count)
+		look_at_processes(root, cpus);
 }

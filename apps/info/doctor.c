@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to change on a host so that Pollux runs well: the table of rules and the report. */
+/* What to change on a host so that Pollux runs well: the report. */
 #include "doctor_priv.h"
 #include "option_words.h"
 
@@ -12,7 +12,7 @@
 const char *const info_severity_names[] = {"problem", "advice", "note"};
 
 void doctor_find(struct report *report, enum info_severity severity, const char *id,
-		 const char *why, const char *format, ...)
+		 const char *why, const char *command, const char *format, ...)
 {
 	va_list args;
 
@@ -23,6 +23,8 @@ void doctor_find(struct report *report, enum info_severity severity, const char 
 	va_start(args, format);
 	vsnprintf(finding->seen, sizeof(finding->seen), format, args);
 	va_end(args);
+	if (command)
+		doctor_suggest(report, "%s", command);
 }
 
 void doctor_suggest(struct report *report, const char *format, ...)
@@ -39,17 +41,6 @@ void doctor_suggest(struct report *report, const char *format, ...)
 
 unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max)
 {
-	static void (*const checks[])(struct report *) = {
-		/* The order within a severity. */
-		doctor_check_cpu_count,    doctor_check_quota,       doctor_check_drivers,
-		doctor_check_rdma_open,    doctor_check_rdma_cm,     doctor_check_rdma_ports,
-		doctor_check_rdma_address, doctor_check_rdma_node,   doctor_check_tsc,
-		doctor_check_clocksource,  doctor_check_calibration, doctor_check_hugepages,
-		doctor_check_memlock,      doctor_check_governor,    doctor_check_steal,
-		doctor_check_claims,       doctor_check_isolated,    doctor_check_isolation,
-		doctor_check_siblings,     doctor_check_balancing,   doctor_check_thp,
-		doctor_check_nofile,
-	};
 	struct report report = {.info = info, .max = max};
 	struct info_finding *all = calloc(max, sizeof(*all));
 	unsigned count = 0;
@@ -57,8 +48,9 @@ unsigned info_doctor(const struct info *info, struct info_finding *findings, uns
 	if (!all)
 		return 0;
 	report.findings = all;
-	for (size_t i = 0; i < PLX_ARRAY_LEN(checks); i++)
-		checks[i](&report);
+	doctor_check_places(&report);
+	doctor_check_rdma(&report);
+	doctor_check_host(&report);
 	for (int severity = INFO_PROBLEM; severity <= INFO_NOTE; severity++) {
 		for (unsigned i = 0; i < report.count; i++) {
 			if ((int)all[i].severity == severity)

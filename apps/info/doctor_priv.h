@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the doctor's files. */
+/* Shared by the doctor's files: doctor.c has the report, doctor_host.c and doctor_rdma.c the
+ * rules. */
 #ifndef DOCTOR_PRIV_H
 #define DOCTOR_PRIV_H
 
 #include "info.h"
+
+#define LIST_BYTES 64 /* size of a CPU list within a text */
 
 /** Findings so far, in rule order. */
 struct report {
@@ -12,45 +15,16 @@ struct report {
 	unsigned count, max;
 };
 
-/** Add a finding; doctor_suggest() adds its command. id, why: not copied. */
+/** Add a finding. id, why: not copied. command: NULL: none, or doctor_suggest follows. */
 void doctor_find(struct report *report, enum info_severity severity, const char *id,
-		 const char *why, const char *format, ...) PLX_PRINTF(5, 6);
+		 const char *why, const char *command, const char *format, ...) PLX_PRINTF(6, 7);
 
 /** Set the command of the newest finding. */
 void doctor_suggest(struct report *report, const char *format, ...) PLX_PRINTF(2, 3);
 
-/* One function per rule, which adds its findings. */
-
-/* doctor_cpus.c */
-void doctor_check_cpu_count(struct report *report);
-void doctor_check_quota(struct report *report);
-void doctor_check_governor(struct report *report);
-void doctor_check_isolated(struct report *report);
-void doctor_check_isolation(struct report *report);
-void doctor_check_siblings(struct report *report);
-void doctor_check_claims(struct report *report);
-
-/* doctor_kernel.c */
-void doctor_check_tsc(struct report *report);
-void doctor_check_clocksource(struct report *report);
-void doctor_check_calibration(struct report *report);
-void doctor_check_steal(struct report *report);
-
-/* doctor_memory.c */
-void doctor_check_hugepages(struct report *report);
-void doctor_check_thp(struct report *report);
-void doctor_check_memlock(struct report *report);
-void doctor_check_nofile(struct report *report);
-void doctor_check_balancing(struct report *report);
-
-/* doctor_transport.c */
-void doctor_check_drivers(struct report *report);
-
-/* doctor_rdma.c */
-void doctor_check_rdma_open(struct report *report);
-void doctor_check_rdma_cm(struct report *report);
-void doctor_check_rdma_ports(struct report *report);
-void doctor_check_rdma_address(struct report *report);
-void doctor_check_rdma_node(struct report *report);
+/** Apply the rules; their order is that of findings of one severity. */
+void doctor_check_places(struct report *report); /* CPUs, and the default driver */
+void doctor_check_rdma(struct report *report);
+void doctor_check_host(struct report *report); /* all else */
 
 #endif

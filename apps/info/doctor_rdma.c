@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define NAMES_BYTES 128
-#define LIST_BYTES  64
 
 typedef bool device_test(const struct info_device *device);
 
@@ -76,7 +75,7 @@ static size_t hurdle_of(const struct info_device *device)
 	return i;
 }
 
-void doctor_check_rdma_open(struct report *report)
+static void check_open(struct report *report)
 {
 	const struct info_rdma *rdma = &report->info->rdma;
 
@@ -90,31 +89,30 @@ void doctor_check_rdma_open(struct report *report)
 			continue;
 		doctor_find(report, INFO_PROBLEM, hurdles[i].id,
 			    "user space cannot use the device, and messages take the way over tcp",
-			    "RDMA device %s: %s", names, hurdles[i].seen);
-		doctor_suggest(report, "%s", hurdles[i].command);
+			    hurdles[i].command, "RDMA device %s: %s", names, hurdles[i].seen);
 	}
 }
 
-void doctor_check_rdma_cm(struct report *report)
+static void check_cm(struct report *report)
 {
 	const struct info_rdma *rdma = &report->info->rdma;
 	bool closed = rdma->cm == INFO_FILE_CLOSED;
 
 	if (rdma->device_count == 0 || rdma->cm == INFO_FILE_OPEN)
 		return;
-	doctor_find(
-		report, INFO_PROBLEM, "rdma-cm",
-		"connections over RDMA devices are made through it: none can be, and messages "
-		"take the way over tcp",
-		closed ? "this user may not open /dev/infiniband/rdma_cm"
-		       : "there is no /dev/infiniband/rdma_cm, which the kernel module rdma_ucm "
-			 "makes");
-	doctor_suggest(report, closed ? "sudo chmod a+rw /dev/infiniband/rdma_cm   # for good: "
-					"KERNEL==\"rdma_cm\", MODE=\"0666\" in "
-					"/etc/udev/rules.d/90-rdma.rules"
-				      : "sudo modprobe rdma_ucm   # at every boot: echo rdma_ucm | "
-					"sudo tee /etc/modules-load.d/rdma.conf; for a container: "
-					"--device=/dev/infiniband/rdma_cm");
+	doctor_find(report, INFO_PROBLEM, "rdma-cm",
+		    "connections over RDMA devices are made through it: none can be, and messages "
+		    "take the way over tcp",
+		    closed ? "sudo chmod a+rw /dev/infiniband/rdma_cm   # for good: "
+			     "KERNEL==\"rdma_cm\", MODE=\"0666\" in "
+			     "/etc/udev/rules.d/90-rdma.rules"
+			   : "sudo modprobe rdma_ucm   # at every boot: echo rdma_ucm | sudo tee "
+			     "/etc/modules-load.d/rdma.conf; for a container: "
+			     "--device=/dev/infiniband/rdma_cm",
+		    "%s",
+		    closed ? "this user may not open /dev/infiniband/rdma_cm"
+			   : "there is no /dev/infiniband/rdma_cm, which the kernel module "
+			     "rdma_ucm makes");
 }
 
 /* Reachability ----------------------------------------------------------------------------- */
@@ -150,7 +148,7 @@ static void suggest_link(struct report *report, const char *name, const struct p
 			       port->netdev[0] ? port->netdev : "DEV");
 }
 
-static void check_ports(struct report *report, const struct plx_rdma_device *device,
+static void report_port(struct report *report, const struct plx_rdma_device *device,
 			enum info_severity severity)
 {
 	const struct plx_rdma_port *port = &device->ports[0];
@@ -160,12 +158,12 @@ static void check_ports(struct report *report, const struct plx_rdma_device *dev
 		snprintf(seen, sizeof(seen), " (port %u: %s, %s)", port->number,
 			 info_state_word(port->state), info_state_word(port->phys_state));
 	doctor_find(report, severity, "rdma-port", "the device is there and cannot be reached",
-		    "no port of %s is active%s", device->name, seen);
+		    NULL, "no port of %s is active%s", device->name, seen);
 	suggest_link(report, device->name, port);
 }
 
 /* An unconnected port next to a connected one may be intended. */
-void doctor_check_rdma_ports(struct report *report)
+static void check_ports(struct report *report)
 {
 	const struct info_rdma *rdma = &report->info->rdma;
 	char names[NAMES_BYTES];
@@ -173,7 +171,7 @@ void doctor_check_rdma_ports(struct report *report)
 
 	for (unsigned i = 0; i < rdma->device_count; i++) {
 		if (!is_active(&rdma->devices[i]))
-			check_ports(report, &rdma->devices[i].seen,
+			report_port(report, &rdma->devices[i].seen,
 				    other ? INFO_NOTE : INFO_ADVICE);
 	}
 }
@@ -197,7 +195,7 @@ static const char *first_netdev(const struct info_device *device)
 	return NULL;
 }
 
-void doctor_check_rdma_address(struct report *report)
+static void check_address(struct report *report)
 {
 	const struct info_rdma *rdma = &report->info->rdma;
 	char names[NAMES_BYTES];
@@ -210,13 +208,11 @@ void doctor_check_rdma_address(struct report *report)
 	doctor_find(report, other ? INFO_NOTE : INFO_ADVICE, "rdma-address",
 		    "connections find a device by the IP address of its network interface: without "
 		    "one no link is made over it",
+		    "sudo modprobe ib_ipoib   # then: ip addr add ADDRESS/24 dev ib0",
 		    "RDMA device %s: its interface%s%s has no IP address, link-local ones aside",
 		    names, netdev ? " " : "", netdev ? netdev : "");
 	if (netdev)
 		doctor_suggest(report, "sudo ip addr add ADDRESS/24 dev %s", netdev);
-	else
-		doctor_suggest(report, "sudo modprobe ib_ipoib   # then: ip addr add ADDRESS/24 "
-				       "dev ib0");
 }
 
 /* Locality --------------------------------------------------------------------------------- */
@@ -254,7 +250,7 @@ static const struct info_device *find_apart(const struct info *info, struct plx_
 	return apart;
 }
 
-void doctor_check_rdma_node(struct report *report)
+static void check_node(struct report *report)
 {
 	struct plx_cpuset there;
 	char allowed[LIST_BYTES], list[LIST_BYTES];
@@ -267,6 +263,7 @@ void doctor_check_rdma_node(struct report *report)
 		report, INFO_ADVICE, "rdma-node",
 		"lcores here reach the device, and it their memory, through the link between "
 		"the nodes: every message waits for that",
+		NULL,
 		"RDMA device %s is on NUMA node %d (CPUs %s), and none of the allowed CPUs (%s) "
 		"is",
 		device->seen.name, device->seen.node, list,
@@ -274,4 +271,13 @@ void doctor_check_rdma_node(struct report *report)
 	if (plx_cpuset_count(&there))
 		doctor_suggest(report, "taskset -c %s plx-info   # or widen the cgroup's cpuset",
 			       list);
+}
+
+void doctor_check_rdma(struct report *report)
+{
+	check_open(report);
+	check_cm(report);
+	check_ports(report);
+	check_address(report);
+	check_node(report);
 }

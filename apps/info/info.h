@@ -62,7 +62,7 @@ const char *info_next_name(DIR *dir);
 /** The next name that is a positive integer, such as a process id; 0 at the end. */
 int info_next_number(DIR *dir);
 
-/* CPUs (cpus.c, claims.c, sharers.c) -------------------------------------------------------- */
+/* CPUs (cpus.c, claims.c) ------------------------------------------------------------------ */
 
 struct info_node {
 	int id;
@@ -109,12 +109,10 @@ struct info_cpus {
 
 void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus);
 
-/** Gather all claims and their owners, without taking or requesting any; then the sharers. */
+/** Gather all claims and their owners, without taking or requesting any. And other processes that
+ * have an lcore on a claimed CPU without a claim: programs that link to the shared library and whose
+ * /proc this user may read. Skips this process. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);
-
-/** Gather other processes that have an lcore on a CPU of cpus->claims without a claim: programs
- * that link to the shared library and whose /proc this user may read. Skips this process. */
-void info_gather_sharers(const char *root, struct info_cpus *cpus);
 
 /* Memory (memory.c) ------------------------------------------------------------------------- */
 
