@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files of netio-cat. Messages arrive on standard input (cat_input.c), and
- * cat_publish.c, cat_send.c or cat_push.c sends them; or cat_subscribe.c or cat_recv.c receives
+ * cat_publish.c, cat_send.c or cat_push.c sends them; or cat_receive.c receives
  * them and cat_output.c writes them to standard output. Everything runs on one lcore, and nothing
  * blocks. */
 #ifndef NETIO_CAT_H
@@ -92,6 +92,26 @@ void cat_input_go(void);
 
 /* Stop reading. Reports what became of the messages read. */
 void cat_input_stop(void);
+
+/* cat_split.c: splitting a byte stream into messages ------------------------------------------- */
+
+enum cat_split {
+	CAT_SPLIT_MESSAGE,
+	CAT_SPLIT_MORE, /* needs more of the stream */
+	CAT_SPLIT_END,
+	CAT_SPLIT_BAD, /* plx_error() has the error and the line */
+};
+
+/* Where to read more bytes into when there is no message. Return: NULL: out of memory. */
+void *cat_split_room(size_t *room_out);
+
+/* That many bytes were read; 0: end of the stream. */
+void cat_split_took(size_t len);
+
+/* The next message, valid until cat_split_room. */
+enum cat_split cat_split_next(const uint8_t **data_out, size_t *len_out);
+
+void cat_split_fini(void);
 
 /* cat_copy.c: messages kept until a socket releases them --------------------------------------- */
 

@@ -2,7 +2,6 @@
 /* From standard input to a socket. Reads when epoll reports input; files, which epoll rejects, are
  * read one block per turn. Reads no more than the socket has room for. */
 #include "cat.h"
-#include "cat_split.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cat_split.h"
+#include "cat.h"
 
 #include <ctype.h>
 #include <inttypes.h>

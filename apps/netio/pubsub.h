@@ -6,6 +6,8 @@
 #include "bench.h"
 #include "load.h"
 
+#include <jansson.h>
+
 #define PUBSUB_TAG       0x1000 /* the first; message n has this plus n modulo --tags */
 #define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* messages in it are not counted */
 
@@ -25,23 +27,8 @@ struct pubsub_conf {
 extern struct pubsub_conf pubsub_conf;
 extern const char *const pubsub_modes[];
 
-/** Results of the publisher; copies: at least one. */
-struct pubsub_published {
-	double seconds, cycles;
-	uint64_t messages, copies;
-};
-
-/** Results of all subscribers of a process. */
-struct pubsub_received {
-	uint64_t messages, bytes, missed;
-	uint64_t wrong;     /**< messages out of sequence */
-	double least_per_s; /**< messages, of the slowest subscriber; 0: unknown */
-};
-
-/** Print results and write --json if given; pubsub_report.c. Return: 0; -1 a file could not be
- * written, which is reported. */
-int pubsub_report_published(const struct pubsub_published *published);
-int pubsub_report_received(const struct pubsub_received *received);
+/** Write the result to --json, if given, and release it. Return: 0; -errno, which is reported. */
+int pubsub_write(json_t *object);
 
 /** Run as publisher or as subscribers. Return: exit status. */
 int pubsub_publish(void);

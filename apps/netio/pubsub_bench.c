@@ -89,6 +89,16 @@ static const struct plx_app app = {
 	.check = check,
 };
 
+int pubsub_write(json_t *object)
+{
+	int rc = pubsub_conf.json_path ? plx_app_write_json(pubsub_conf.json_path, object) : 0;
+
+	json_decref(object);
+	if (rc)
+		fprintf(stderr, "netio-pubsub-bench: %s\n", plx_error());
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	int status = plx_app_start(argc, argv, &app);

@@ -131,19 +131,35 @@ static void count(struct count *now)
 static void report(void)
 {
 	const struct count *before = &run.before;
-	struct pubsub_published published;
 	struct count now;
+	uint64_t messages, sent;
+	double seconds, copies, gbit_per_s, cycles_per_copy;
 
 	count(&now);
-	published = (struct pubsub_published){
-		.seconds = (double)(now.now_ns - before->now_ns) / 1e9,
-		.cycles = (double)(now.cycles - before->cycles),
-		.messages = now.stats.messages - before->stats.messages,
-		.copies = now.stats.copies - before->stats.copies,
-	};
-	if (published.copies == 0)
+	messages = now.stats.messages - before->stats.messages;
+	sent = now.stats.copies - before->stats.copies;
+	if (sent == 0) {
 		fail("nothing was taken; is a subscriber stopped?");
-	else if (pubsub_report_published(&published) != 0)
+		return;
+	}
+	copies = (double)sent;
+	seconds = (double)(now.now_ns - before->now_ns) / 1e9;
+	gbit_per_s = copies * (double)pubsub_conf.size * 8 / seconds / 1e9;
+	cycles_per_copy = (double)(now.cycles - before->cycles) / copies;
+	plx_app_say("%4" PRIu64 " subscribers %8" PRIu64 " B %10.3f Mcopies/s %8.2f Gbit/s %8.0f "
+		    "cycles/copy",
+		    pubsub_conf.subscribers, pubsub_conf.size, copies / seconds / 1e6, gbit_per_s,
+		    cycles_per_copy);
+	if (pubsub_write(json_pack(
+		    "{s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:f}", "mode",
+		    pubsub_modes[pubsub_conf.mode], "size_bytes", (json_int_t)pubsub_conf.size,
+		    "subscribers", (json_int_t)pubsub_conf.subscribers, "messages",
+		    (json_int_t)messages, "copies", (json_int_t)sent, "messages_per_s",
+		    (double)messages / seconds, "rate_asked",
+		    pubsub_conf.run.rate ? json_integer((json_int_t)pubsub_conf.run.rate)
+					 : json_null(),
+		    "mmsg_per_s", copies / seconds / 1e6, "gbit_per_s", gbit_per_s,
+		    "cycles_per_copy", cycles_per_copy)) != 0)
 		run.status = 1;
 }
 

@@ -2,6 +2,7 @@
 /* The subscribers of netio-pubsub-bench, each on a separate connection. */
 #include "pubsub.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,15 +159,28 @@ static double least_per_s(void)
 
 static void report(void)
 {
-	struct pubsub_received received = {.least_per_s = least_per_s()};
+	uint64_t messages = 0, bytes = 0, wrong = 0, missed = 0;
+	double least = least_per_s();
 
 	for (uint64_t i = 0; i < pubsub_conf.subscribers; i++) {
-		received.messages += members[i].messages;
-		received.bytes += members[i].bytes;
-		received.wrong += members[i].wrong;
-		received.missed += members[i].missed;
+		messages += members[i].messages;
+		bytes += members[i].bytes;
+		wrong += members[i].wrong;
+		missed += members[i].missed;
 	}
-	if (pubsub_report_received(&received) != 0 || received.wrong || received.messages == 0)
+	plx_app_say("%" PRIu64 " subscribers got %" PRIu64 " messages, %" PRIu64 " bytes; %" PRIu64
+		    " out of sequence",
+		    pubsub_conf.subscribers, messages, bytes, wrong);
+	if (missed)
+		plx_app_say("%" PRIu64 " were missed, and told", missed);
+	if (messages == 0)
+		fprintf(stderr, "netio-pubsub-bench: nothing came; --subscribers and --tags have "
+				"to be the publisher's\n");
+	if (pubsub_write(json_pack(
+		    "{s:I, s:I, s:I, s:o}", "subscribers", (json_int_t)pubsub_conf.subscribers,
+		    "messages", (json_int_t)messages, "missed", (json_int_t)missed,
+		    "messages_per_s_least", least > 0 ? json_real(least) : json_null())) != 0 ||
+	    wrong || messages == 0)
 		status = 1;
 }
 

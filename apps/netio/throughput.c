@@ -10,6 +10,9 @@
 #define WARMUP_NS   (50 * PLX_NS_PER_MS)
 #define PATIENCE_NS (10 * PLX_NS_PER_S)
 
+static struct netio_send_socket unbuffered;
+static struct netio_buffered_send_socket buffered;
+
 static struct run {
 	struct netio_context ctx;
 	struct netio_timer watch;
@@ -33,13 +36,36 @@ static void fail(const char *text)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
+static int send_counted(const void *data, size_t len)
+{
+	switch (throughput_conf.mode) {
+	case MODE_BUFFERED:
+		return netio_buffered_send(&buffered, data, len);
+	case MODE_UNBUFFERED:
+		return netio_send(&unbuffered, data, len);
+	default:
+		return netio_sendv_ref(&unbuffered, 0, &(struct iovec){(void *)data, len}, 1, 0);
+	}
+}
+
+static int send_request(netio_tag_t tag, const void *data, size_t len)
+{
+	struct iovec iov = {(void *)data, len};
+	int rc;
+
+	if (throughput_conf.mode != MODE_BUFFERED)
+		return netio_sendv_tagged(&unbuffered, tag, &iov, 1);
+	rc = netio_buffered_sendv_tagged(&buffered, tag, &iov, 1);
+	return rc ? rc : netio_buffered_flush(&buffered);
+}
+
 static unsigned send_burst(struct plx_load *load, unsigned most)
 {
 	unsigned count = 0;
 	int rc = NETIO_STATUS_OK;
 
 	while (count < most && plx_likely(rc == NETIO_STATUS_OK)) {
-		rc = throughput_send(run.payload, load->size_bytes);
+		rc = send_counted(run.payload, load->size_bytes);
 		count += rc == NETIO_STATUS_OK;
 	}
 	load->blocked = rc == NETIO_STATUS_AGAIN;
@@ -53,14 +79,14 @@ static int send_echo(struct plx_load *load, struct plx_flight *flight)
 	int rc;
 
 	flight->sent_tsc = plx_tsc();
-	rc = throughput_ask(BENCH_TAG_ECHO, run.payload, load->size_bytes);
+	rc = send_request(BENCH_TAG_ECHO, run.payload, load->size_bytes);
 	return rc == NETIO_STATUS_AGAIN ? -EAGAIN : rc;
 }
 
-/* If there is no room, throughput_available repeats it. */
+/* If there is no room, available() repeats it. */
 static void ask(void)
 {
-	int rc = throughput_ask(BENCH_TAG_COUNT, "", 0);
+	int rc = send_request(BENCH_TAG_COUNT, "", 0);
 
 	run.question_sent = rc == NETIO_STATUS_OK;
 	run.question_due = rc == NETIO_STATUS_AGAIN;
@@ -141,7 +167,7 @@ static void on_count(const struct bench_count *count)
 	end_size(&sum);
 }
 
-void throughput_answered(const struct netio_msg *msg)
+static void answered(const struct netio_msg *msg)
 {
 	uint64_t now_tsc = plx_tsc();
 	struct bench_count count;
@@ -168,22 +194,75 @@ static void on_watch(void *data)
 
 /* Socket callbacks ---------------------------------------------------------------------------- */
 
-void throughput_established(void)
-{
-	begin_size();
-}
-
-void throughput_ended(const char *why)
+static void ended(const char *why)
 {
 	if (!run.done)
 		fail(why);
 }
 
-void throughput_available(void)
+static void available(void)
 {
 	if (run.question_due)
 		ask();
 	plx_load_writable(&run.load, plx_tsc());
+}
+
+/* The callbacks of a socket, which differ in its type only; `name`_set sets them. */
+#define SOCKET_CALLBACKS(name, type)                                                      \
+	static void name##_established(struct type *socket)                               \
+	{                                                                                 \
+		begin_size();                                                             \
+	}                                                                                 \
+	static void name##_ended(struct type *socket, enum plx_link_reason reason,        \
+				 const char *why)                                         \
+	{                                                                                 \
+		ended(why);                                                               \
+	}                                                                                 \
+	static void name##_suspect(struct type *socket, bool suspect)                     \
+	{                                                                                 \
+		plx_app_say("the receiver %s", suspect ? "is silent" : "is heard again"); \
+	}                                                                                 \
+	static void name##_available(struct type *socket)                                 \
+	{                                                                                 \
+		available();                                                              \
+	}                                                                                 \
+	static void name##_message(struct type *socket, const struct netio_msg *msg)      \
+	{                                                                                 \
+		answered(msg);                                                            \
+	}                                                                                 \
+	static void name##_set(struct type *socket)                                       \
+	{                                                                                 \
+		socket->cb_connection_established = name##_established;                   \
+		socket->cb_connection_refused = name##_ended;                             \
+		socket->cb_connection_closed = name##_ended;                              \
+		socket->cb_connection_suspect = name##_suspect;                           \
+		socket->cb_buffers_available = name##_available;                          \
+		socket->cb_msg_received = name##_message;                                 \
+	}
+
+SOCKET_CALLBACKS(unbuffered, netio_send_socket)
+SOCKET_CALLBACKS(buffered, netio_buffered_send_socket)
+
+static int connect_socket(void)
+{
+	struct netio_buffered_attr attr = {
+		.page_bytes = (uint32_t)throughput_conf.page_bytes,
+		.page_count = (uint32_t)throughput_conf.page_count,
+	};
+	char host[PLX_ADDRESS_MAX];
+	unsigned port;
+	int rc = plx_address_split("--connect", throughput_conf.connect, host, &port);
+
+	if (rc)
+		return rc;
+	if (throughput_conf.mode == MODE_BUFFERED) {
+		rc = netio_buffered_send_socket_init(&run.ctx.evloop, &buffered, &attr);
+		buffered_set(&buffered);
+		return rc ? rc : netio_buffered_connect(&buffered, host, port);
+	}
+	rc = netio_send_socket_init(&run.ctx.evloop, &unbuffered, NULL);
+	unbuffered_set(&unbuffered);
+	return rc ? rc : netio_connect(&unbuffered, host, port);
 }
 
 static int set_up(void)
@@ -193,7 +272,7 @@ static int set_up(void)
 	netio_timer_init(&run.ctx.evloop, &run.watch);
 	run.watch.cb = on_watch;
 	netio_timer_start_ns(&run.watch, PATIENCE_NS + throughput_conf.run.duration_ns);
-	return throughput_connect(&run.ctx.evloop);
+	return connect_socket();
 }
 
 static int measure(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* netio-throughput: throughput.c measures a row for each size as a load of the engine
- * (lib/app/load.h), throughput_socket.c has the socket, throughput_report.c the command line and
- * the rows. */
+ * (lib/app/load.h), throughput_report.c has the command line and the rows. */
 #ifndef NETIO_THROUGHPUT_H
 #define NETIO_THROUGHPUT_H
 
@@ -25,19 +24,6 @@ struct throughput_conf {
 
 extern struct throughput_conf throughput_conf;
 extern const struct plx_app throughput_app;
-
-/** Connect the socket of the chosen mode; throughput_socket.c. Return: 0; else plx_error(). */
-int throughput_connect(struct netio_eventloop *evloop);
-
-/** Send a counted message or a request. Return: enum netio_status, or another -errno. */
-int throughput_send(const void *data, size_t len);
-int throughput_ask(netio_tag_t tag, const void *data, size_t len);
-
-/** Callbacks from the socket; throughput.c. */
-void throughput_established(void);
-void throughput_ended(const char *why);
-void throughput_available(void);
-void throughput_answered(const struct netio_msg *msg);
 
 /** Print and keep a row: the receiver's counts and time; of round trips `rtt_ns`. */
 void throughput_print(uint64_t size_bytes, const struct bench_count *count,

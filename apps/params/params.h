@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program's options, and its commands, in reading order: options.c and check.c are the command
- * line; client.c calls the service; commands.c has the commands, of which watch.c is the longest;
- * snapshot.c is what a client knows; show.c prints. */
+/* The program's options, and its commands, in reading order: main.c has the options and the
+ * commands, of which watch.c is the longest; check.c checks the options; client.c calls the
+ * service; snapshot.c is what a client knows; show.c prints. */
 #ifndef PARAMS_H
 #define PARAMS_H
 
@@ -38,9 +38,6 @@ int params_check(struct params_conf *conf);
 /** The command line. params_asked is valid once plx_app_start has run. */
 extern const struct plx_app params_app;
 extern const struct params_conf *const params_asked;
-
-/** Run the command on a service. Thread: the main lcore. Return: 0; -errno. */
-int params_command(const struct params_conf *conf);
 
 /** A client of one service, whose calls wait for their replies: they run the loop. */
 int client_begin(const struct params_conf *conf);

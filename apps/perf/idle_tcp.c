@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An idle TCP link between two lcores of this process, which makes both poll the provider. The main
  * lcore owns struct idle_tcp; the other lcore notifies it by messages. */
-#include "hop.h"
+#include "perf.h"
 
 #include "plx_fabric.h"
 #include "plx_lcore.h"

@@ -10,8 +10,6 @@
 
 enum perf_mode { PERF_RING, PERF_POOL, PERF_HOP };
 
-extern const char *const perf_mode_names[]; /**< by enum perf_mode; NULL-terminated */
-
 #define PERF_BURSTS     4 /* loops are compiled for these only: see perf_bursts */
 #define PERF_KINDS      3
 #define PERF_ROUNDS_MAX 101
@@ -37,10 +35,6 @@ struct perf_conf {
 enum perf_on { PERF_ON_BOTH, PERF_ON_ONE, PERF_ON_TWO };
 
 extern struct perf_conf perf_conf;
-extern const struct plx_option perf_options[];
-
-/** Check the options together. Return: 0; -EINVAL. */
-int perf_check(void);
 
 /** A row: ours and, if there is one, its peer, both measured in each round. */
 struct perf_row {
@@ -92,19 +86,24 @@ int perf_json_write(const struct perf_conf *conf, json_t *object);
  * are added. p50_ns_out: of the median pair. Return: 0; -errno. */
 int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out);
 
-/** Whether each lcore has a CPU that the results can name. Return: 0; -EINVAL. */
-int perf_check_pinned(void);
-
 /** The second lcore. It is refused if it shares the main lcore's CPU, because spinning on both
  * would measure the kernel's scheduler. Return: 0; -EINVAL. */
 int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out);
 
-/** Whether these words select lcores, or might (--config). */
-bool perf_lcores_chosen(int count, char **words);
+/** An idle TCP link between the loops of the main lcore and lcore `away`, and its listener. */
+struct idle_tcp {
+	uint32_t away;
+	struct plx_listener *listener;
+	struct plx_link *link; /* of lcore `away` */
+	bool accepted, connected, failed;
+	unsigned closed;
+	char error[256];
+};
 
-/** A core list of two lcores, on the first two CPUs that this process may use. Return: out; NULL:
- * there is only one CPU. */
-const char *perf_two_lcores(char *out, size_t size);
+/** Thread: the main lcore, outside its loop, while the loop of lcore `away` runs. Return: 0;
+ * -errno. */
+int idle_tcp_open(struct idle_tcp *tcp, uint32_t away);
+int idle_tcp_close(struct idle_tcp *tcp);
 
 /** Run one mode, after plx_app_start. Return: 0; -EINVAL a late usage error; else -errno. */
 int perf_ring_run(const struct perf_conf *conf);

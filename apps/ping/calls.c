@@ -54,7 +54,8 @@ static void say_more(const struct plx_load *load)
 		plx_app_say("%" PRIu64 " calls were refused: the service there takes no more a "
 			    "second (--self-test)",
 			    rpc->refused);
-	ping_explain(load);
+	if (asked->explain)
+		ping_explain(load);
 }
 
 int ping_measure_calls(const struct ping_conf *conf)

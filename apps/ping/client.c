@@ -190,7 +190,7 @@ static int run(struct ping_client *client)
 
 	client->load.on_end = on_end;
 	client->load.on_silence = on_silence;
-	(conf->one_way ? ping_one_way : ping_round_trips)(client, &events);
+	ping_set_load(client, &events);
 	rc = prepare(client);
 	rc = rc ? rc : plx_link_connect(conf->connect, &attr, &client->link);
 	return rc ? rc : plx_load_run(&client->load);
@@ -201,7 +201,8 @@ static void say_more(const struct plx_load *load)
 	plx_app_say_idle(plx_lcore_id());
 	if (load->again)
 		plx_app_say("%" PRIu64 " sends found no room and waited", load->again);
-	ping_explain(load);
+	if (((const struct ping_client *)load)->conf->explain)
+		ping_explain(load);
 }
 
 int ping_measure(const struct ping_conf *conf)

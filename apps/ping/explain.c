@@ -56,7 +56,7 @@ static void explain_idle(const struct plx_load *load)
 
 void ping_explain(const struct plx_load *load)
 {
-	if (!ping_asked->explain || !load->rtt_ns.count)
+	if (!load->rtt_ns.count)
 		return;
 	plx_app_say("%s", "");
 	explain_times(load);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping: options.c parses, serve.c answers, self.c starts a server. What is measured:
- * round_trip.c, one_way.c and calls.c, each a load of the engine (lib/app/load.h); client.c has the
- * link of the first two. */
+/* plx-ping: main.c parses, serve.c answers, self.c starts a server. What is measured: messages.c
+ * and calls.c, as loads of the engine (lib/app/load.h); client.c has the link of the first. */
 #ifndef PING_H
 #define PING_H
 
@@ -33,9 +32,7 @@ struct ping_conf {
 	bool explain;     /**< explain the result */
 };
 
-/** The command line. ping_asked is valid once plx_app_start has run. */
 extern const struct plx_app ping_app;
-extern const struct ping_conf *const ping_asked;
 
 /** The measuring side of a link. */
 struct ping_client {
@@ -52,8 +49,7 @@ struct ping_client {
 };
 
 /** Set the callbacks of the load, and those of the link that are not client.c's. */
-void ping_round_trips(struct ping_client *client, struct plx_link_events *events);
-void ping_one_way(struct ping_client *client, struct plx_link_events *events);
+void ping_set_load(struct ping_client *client, struct plx_link_events *events);
 
 /** One way: the link has closed. */
 void ping_one_way_closed(struct ping_client *client, enum plx_link_reason reason, uint64_t now_tsc);
@@ -72,7 +68,7 @@ void ping_settle(void);
 /** Fill a payload: every byte depends on the message number and its position. */
 void ping_fill(uint8_t *out, uint64_t size, uint64_t seq);
 
-/** Explain the result, if --explain was given. */
+/** Explain the result, if there is one. */
 void ping_explain(const struct plx_load *load);
 
 /** Listen, and answer or drop messages until a signal. Prints its errors. Thread: main. Return: the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat subscribe: messages of one or more publishers, and reports about connections. */
+/* netio-cat subscribe: messages of one or more publishers, and recv: messages that come to a
+ * listening socket. Both report connections. */
 #include "cat.h"
 
 #include <inttypes.h>
@@ -146,5 +147,50 @@ int cat_subscribe_start(struct netio_eventloop *evloop)
 	for (unsigned i = 0; i < cat_conf.address_count; i++)
 		if (subscribe(&cat_conf.addresses[i]) != 0)
 			return -1;
+	return 0;
+}
+
+/* recv ---------------------------------------------------------------------------------------- */
+
+static struct netio_listen_socket receiver;
+
+static void on_sender_established(struct netio_recv_socket *socket)
+{
+	char peer[PLX_PEER_BYTES];
+
+	cat_tell("%s connected over %s",
+		 plx_peer_format(socket->peer, socket->program, socket->pid, peer),
+		 socket->provider);
+}
+
+static void on_sender_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
+			     const char *why)
+{
+	cat_tell("%s gone: %s", socket->peer, why);
+}
+
+static void on_sender_suspect(struct netio_recv_socket *socket, bool suspect)
+{
+	cat_tell_suspect(socket->peer, suspect);
+}
+
+static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
+{
+	cat_output_message(msg, NULL);
+}
+
+int cat_recv_start(struct netio_eventloop *evloop)
+{
+	if (netio_listen_socket_init(evloop, &receiver, NULL) != 0 || cat_output_start() != 0 ||
+	    cat_stats_start(evloop) != 0)
+		return -1;
+	receiver.cb_connection_sender_established = on_sender_established;
+	receiver.cb_connection_sender_closed = on_sender_closed;
+	receiver.cb_connection_sender_suspect = on_sender_suspect;
+	receiver.cb_msg_received = on_received;
+	if (netio_listen(&receiver, cat_conf.addresses->host, cat_conf.addresses->port) != 0)
+		return -1;
+	cat_tell("listening on %s:%u", cat_conf.addresses->host,
+		 netio_listen_socket_port(&receiver));
 	return 0;
 }
