@@ -14,12 +14,12 @@
 #define WORKER_NAME  "plx-lcore-" /* of every lcore except the main thread */
 #define STATUS_BYTES 16384
 
-/* The inode of "socket:[N]", or 0. */
-static uint64_t socket_inode(int fd_dir, const char *name)
+/* The inode of a descriptor of a socket, which is a link to "socket:[N]"; 0: it is none. */
+static uint64_t socket_inode(const char *path)
 {
 	char target[64];
 	unsigned long long inode;
-	ssize_t len = readlinkat(fd_dir, name, target, sizeof(target) - 1);
+	ssize_t len = readlink(path, target, sizeof(target) - 1);
 
 	if (len <= 0)
 		return 0;
@@ -41,17 +41,15 @@ static void note_holder(const char *root, pid_t pid, uint64_t inode, struct info
 
 static void find_claims_of(const char *root, pid_t pid, struct info_cpus *cpus)
 {
-	DIR *fds = info_open_dir("%s/proc/%d/fd", root, (int)pid);
-	int fd = fds ? dirfd(fds) : -1;
-	const char *name;
+	glob_t fds = info_glob("%s/proc/%d/fd/*", root, (int)pid);
 
-	while (fd >= 0 && (name = info_next_name(fds))) {
-		uint64_t inode = socket_inode(fd, name);
+	for (size_t i = 0; i < fds.gl_pathc; i++) {
+		uint64_t inode = socket_inode(fds.gl_pathv[i]);
 
 		if (inode)
 			note_holder(root, pid, inode, cpus);
 	}
-	info_close_dir(fds);
+	globfree(&fds);
 }
 
 /* Sharers ------------------------------------------------------------------------------------- */
@@ -119,18 +117,19 @@ static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpu
 /* The CPUs that the process's lcores are bound to, if it is a Pollux program. */
 static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct info_cpus *cpus)
 {
-	DIR *threads = info_open_dir("%s/proc/%d/task", root, (int)pid);
+	glob_t threads = info_glob("%s/proc/%d/task/[0-9]*", root, (int)pid);
 	struct plx_cpuset polled = {0}, affinity;
-	pid_t tid;
 
-	while ((tid = info_next_number(threads))) {
+	for (size_t i = 0; i < threads.gl_pathc; i++) {
+		pid_t tid = info_id_of(threads.gl_pathv[i]);
+
 		if (!read_affinity(root, pid, tid, &affinity) ||
 		    !is_kept_to_claims(cpus, &affinity) || !is_lcore(root, pid, tid))
 			continue;
 		PLX_CPUSET_FOREACH (cpu, &affinity)
 			plx_cpuset_add(&polled, cpu);
 	}
-	info_close_dir(threads);
+	globfree(&threads);
 	return polled;
 }
 
@@ -165,15 +164,16 @@ static int by_cpu_and_pid(const void *a, const void *b)
 /* Once the claims of a process are known, its further lcores share. */
 static void look_at_processes(const char *root, struct info_cpus *cpus)
 {
-	DIR *processes = info_open_dir("%s/proc", root);
-	pid_t pid;
+	glob_t processes = info_glob("%s/proc/[0-9]*", root);
 
-	while ((pid = info_next_number(processes))) {
+	for (size_t i = 0; i < processes.gl_pathc; i++) {
+		pid_t pid = info_id_of(processes.gl_pathv[i]);
+
 		find_claims_of(root, pid, cpus);
 		if (pid != getpid())
 			find_shared_by(root, pid, cpus);
 	}
-	info_close_dir(processes);
+	globfree(&processes);
 	qsort(cpus->sharers, cpus->sharer_count, sizeof(cpus->sharers[0]), by_cpu_and_pid);
 }
 

@@ -7,7 +7,7 @@
 #include "plx_base.h"
 #include "plx_topo.h"
 
-#include <dirent.h>
+#include <glob.h>
 #include <stdio.h>
 
 struct ifaddrs;
@@ -23,7 +23,7 @@ struct plx_fabric_driver;
 #define INFO_GIDS_MAX      32
 #define INFO_FINDINGS_MAX  64
 
-/* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
+/* Files of /proc and /sys (text.c) ---------------------------------------------------------- */
 
 /** Read a small file, without trailing white space. path: from format.
  * Returns false, with out "", if the file does not exist or does not fit. */
@@ -49,18 +49,12 @@ uint64_t info_find_bytes(const char *text, const char *name);
 /** A state in the kernel's format, "4: ACTIVE", without its number. */
 const char *info_state_word(const char *state);
 
-/* Directories of /proc and /sys (dir.c) ------------------------------------------------------ */
+/** All paths of a pattern, which comes from format, in no order; none if a folder is not readable.
+ * Ownership: globfree. */
+glob_t info_glob(const char *format, ...) PLX_PRINTF(1, 2);
 
-/** Open a directory; names come in no order. path: from format. Returns NULL if it does not exist
- * or is not readable; the functions below treat NULL as empty. */
-DIR *info_open_dir(const char *format, ...) PLX_PRINTF(1, 2);
-void info_close_dir(DIR *dir);
-
-/** The next name that does not start with a dot, valid until the next call; NULL at the end. */
-const char *info_next_name(DIR *dir);
-
-/** The next name that is a positive integer, such as a process id; 0 at the end. */
-int info_next_number(DIR *dir);
+/** The number that the path of a process or thread ends with. */
+int info_id_of(const char *path);
 
 /* CPUs (cpus.c, claims.c) ------------------------------------------------------------------ */
 
@@ -110,8 +104,8 @@ struct info_cpus {
 void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus);
 
 /** Gather all claims and their owners, without taking or requesting any. And other processes that
- * have an lcore on a claimed CPU without a claim: programs that link to the shared library and whose
- * /proc this user may read. Skips this process. */
+ * have an lcore on a claimed CPU without a claim: programs that link to the shared library and
+ * whose /proc this user may read. Skips this process. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);
 
 /* Memory (memory.c) ------------------------------------------------------------------------- */

@@ -121,21 +121,12 @@ static int search_inline(const struct trial *trial)
 
 	if (!try_inline(trial, &granted))
 		return -1;
-	while (!refused && granted < INLINE_TRIED_MAX) {
-		uint32_t bytes = granted < 32 ? 64 : 2 * granted;
+	while (refused ? granted + 1 < refused : granted < INLINE_TRIED_MAX) {
+		uint32_t bytes = refused      ? granted + (refused - granted) / 2
+			       : granted < 32 ? 64
+					      : 2 * granted;
 
-		if (try_inline(trial, &bytes))
-			granted = bytes;
-		else
-			refused = bytes;
-	}
-	while (granted + 1 < refused) {
-		uint32_t bytes = granted + (refused - granted) / 2;
-
-		if (try_inline(trial, &bytes))
-			granted = bytes;
-		else
-			refused = bytes;
+		*(try_inline(trial, &bytes) ? &granted : &refused) = bytes;
 	}
 	return (int)granted;
 }

@@ -17,34 +17,20 @@ static void bracketed(const char *text, char *out, size_t size)
 		snprintf(out, size, "%.*s", (int)strcspn(open + 1, "]"), open + 1);
 }
 
-/* name: "hugepages-2048kB" */
-static void read_pool(const char *root, int node_id, const char *name, struct info_memory *memory)
+/* path: of a node's folder "hugepages-2048kB" */
+static void read_pool(const char *path, struct info_memory *memory)
 {
-	uint64_t page_kib;
 	struct info_pool *pool = &memory->pools[memory->pool_count];
+	uint64_t page_kib;
 
 	if (memory->pool_count == INFO_POOLS_MAX ||
-	    sscanf(name, "hugepages-%" SCNu64 "kB", &page_kib) != 1)
+	    sscanf(strstr(path, "/node/node"), "/node/node%d/hugepages/hugepages-%" SCNu64 "kB",
+		   &pool->node_id, &page_kib) != 2)
 		return;
-	pool->node_id = node_id;
 	pool->page_bytes = page_kib * 1024;
-	pool->total = info_read_number(
-		0, "%s/sys/devices/system/node/node%d/hugepages/%s/nr_hugepages", root, node_id,
-		name);
-	pool->free = info_read_number(
-		0, "%s/sys/devices/system/node/node%d/hugepages/%s/free_hugepages", root, node_id,
-		name);
+	pool->total = info_read_number(0, "%s/nr_hugepages", path);
+	pool->free = info_read_number(0, "%s/free_hugepages", path);
 	memory->pool_count++;
-}
-
-static void read_node_pools(const char *root, int node_id, struct info_memory *memory)
-{
-	DIR *pools = info_open_dir("%s/sys/devices/system/node/node%d/hugepages", root, node_id);
-	const char *name;
-
-	while ((name = info_next_name(pools)))
-		read_pool(root, node_id, name, memory);
-	info_close_dir(pools);
 }
 
 static int by_node_and_size(const void *a, const void *b)
@@ -58,15 +44,11 @@ static int by_node_and_size(const void *a, const void *b)
 
 static void read_pools(const char *root, struct info_memory *memory)
 {
-	DIR *nodes = info_open_dir("%s/sys/devices/system/node", root);
-	const char *name;
-	int node_id;
+	glob_t pools = info_glob("%s/sys/devices/system/node/node*/hugepages/*", root);
 
-	while ((name = info_next_name(nodes))) {
-		if (sscanf(name, "node%d", &node_id) == 1)
-			read_node_pools(root, node_id, memory);
-	}
-	info_close_dir(nodes);
+	for (size_t i = 0; i < pools.gl_pathc; i++)
+		read_pool(pools.gl_pathv[i], memory);
+	globfree(&pools);
 	qsort(memory->pools, memory->pool_count, sizeof(memory->pools[0]), by_node_and_size);
 }
 

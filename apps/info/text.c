@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parsing small texts of /proc and /sys. */
+/* Files of /proc and /sys, and parsing their texts. */
 #include "info.h"
 
 #include <ctype.h>
@@ -57,6 +57,24 @@ uint64_t info_read_number(uint64_t fallback, const char *format, ...)
 		return fallback;
 	uint64_t value = strtoull(text, &end, 10);
 	return end == text ? fallback : value;
+}
+
+glob_t info_glob(const char *format, ...)
+{
+	char pattern[PATH_BYTES];
+	glob_t paths = {0};
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(pattern, sizeof(pattern), format, args);
+	va_end(args);
+	glob(pattern, GLOB_NOSORT, NULL, &paths);
+	return paths;
+}
+
+int info_id_of(const char *path)
+{
+	return atoi(strrchr(path, '/') + 1);
 }
 
 /* One number or range at *at; moves *at past it. */

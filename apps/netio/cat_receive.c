@@ -184,9 +184,9 @@ int cat_recv_start(struct netio_eventloop *evloop)
 	if (netio_listen_socket_init(evloop, &receiver, NULL) != 0 || cat_output_start() != 0 ||
 	    cat_stats_start(evloop) != 0)
 		return -1;
-	receiver.cb_connection_sender_established = on_sender_established;
-	receiver.cb_connection_sender_closed = on_sender_closed;
-	receiver.cb_connection_sender_suspect = on_sender_suspect;
+	receiver.cb_connection_established = on_sender_established;
+	receiver.cb_connection_closed = on_sender_closed;
+	receiver.cb_connection_suspect = on_sender_suspect;
 	receiver.cb_msg_received = on_received;
 	if (netio_listen(&receiver, cat_conf.addresses->host, cat_conf.addresses->port) != 0)
 		return -1;

@@ -17,11 +17,6 @@ static bool shows_many(const struct params_conf *conf)
 	return conf->list || conf->alarms || conf->watch;
 }
 
-static bool changes(const struct params_conf *conf)
-{
-	return conf->set || conf->define || conf->remove || conf->ack;
-}
-
 static bool has_kind(const struct params_conf *conf)
 {
 	bool has = conf->type_given || conf->unit || conf->latch;
@@ -47,7 +42,8 @@ static int check_company(const struct params_conf *conf)
 		{conf->below, shows_many(conf), "--below is for --list, --alarms and --watch"},
 		{conf->format_given, conf->get || shows_many(conf),
 		 "--format is for --get, --list, --alarms and --watch"},
-		{conf->fast, changes(conf), "--fast is for --set, --define, --remove and --ack"},
+		{conf->fast, conf->set || conf->define || conf->remove || conf->ack,
+		 "--fast is for --set, --define, --remove and --ack"},
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rules); i++) {
@@ -71,22 +67,21 @@ static int check_serve(const struct params_conf *conf)
 			    : plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
 }
 
-static int check_name(const char *option, const char *name)
-{
-	const char *wrong = name ? param_name_check(name, strlen(name)) : NULL;
-
-	return wrong ? plx_fail(EINVAL, "%s %s: %s", option, name, wrong) : 0;
-}
-
 static int check_names(const struct params_conf *conf)
 {
-	int rc = check_name("--get", conf->get);
+	const char *const names[][2] = {
+		{"--get", conf->get},       {"--set", conf->set}, {"--define", conf->define},
+		{"--remove", conf->remove}, {"--ack", conf->ack}, {"--below", conf->below},
+	};
 
-	rc = rc ? rc : check_name("--set", conf->set);
-	rc = rc ? rc : check_name("--define", conf->define);
-	rc = rc ? rc : check_name("--remove", conf->remove);
-	rc = rc ? rc : check_name("--ack", conf->ack);
-	return rc ? rc : check_name("--below", conf->below);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		const char *name = names[i][1];
+		const char *wrong = name ? param_name_check(name, strlen(name)) : NULL;
+
+		if (wrong)
+			return plx_fail(EINVAL, "%s %s: %s", names[i][0], name, wrong);
+	}
+	return 0;
 }
 
 /* Values to define and set
@@ -122,8 +117,6 @@ static int read_definition(struct params_conf *conf)
 
 	if (!conf->type_given)
 		return plx_fail(EINVAL, "--type is missing: bool, int, real or text");
-	if (!conf->value)
-		return plx_fail(EINVAL, "--value VALUE is missing");
 	rc = read_kind(conf, &conf->new_kind);
 	rc = rc ? rc
 		: param_value_parse("--value", conf->new_kind.type, conf->value, &conf->new_value);
@@ -131,14 +124,6 @@ static int read_definition(struct params_conf *conf)
 		return rc;
 	rc = param_value_beyond(&conf->new_kind, &conf->new_value);
 	return rc ? plx_fail(EINVAL, "--value: %s", plx_error()) : 0;
-}
-
-/* The service knows the type. */
-static int read_value(struct params_conf *conf)
-{
-	if (!conf->value)
-		return plx_fail(EINVAL, "--value VALUE is missing");
-	return param_value_parse("--value", PARAM_TEXT, conf->value, &conf->new_value);
 }
 
 int params_check(struct params_conf *conf)
@@ -158,7 +143,11 @@ int params_check(struct params_conf *conf)
 	rc = rc ? rc : check_company(conf);
 	if (rc)
 		return rc;
+	if ((conf->set || conf->define) && !conf->value)
+		return plx_fail(EINVAL, "--value VALUE is missing");
 	if (conf->define)
 		return read_definition(conf);
-	return conf->set ? read_value(conf) : 0;
+	/* The service knows the type. */
+	return conf->set ? param_value_parse("--value", PARAM_TEXT, conf->value, &conf->new_value)
+			 : 0;
 }

@@ -8,17 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-static bool is_number(enum param_type type)
-{
-	return type == PARAM_INT || type == PARAM_REAL;
-}
-
-static bool are_crossed(const struct param_kind *kind, enum param_limit low, enum param_limit high)
-{
-	return kind->has[low] && kind->has[high] &&
-	       param_value_compare(&kind->limit[low], &kind->limit[high]) > 0;
-}
-
 const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_t length)
 {
 	if (length > PARAM_UNIT_MAX)
@@ -31,33 +20,24 @@ const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_
 	return NULL;
 }
 
-/* Units are printed, so they must not control the terminal. */
-static bool has_control_characters(const char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return true;
-	}
-	return false;
-}
-
-/* Limits that raise an alarm. side: 1 if a value above raises it, -1 if a value below does. */
+/* Limits that raise an alarm, the severe ones first. side: 1 if a value above raises it, -1 if a
+ * value below does. Limits come in pairs, of which the lower one is even. */
 static const struct alarm_limit {
-	enum param_limit limit, end, opposite;
+	enum param_limit limit;
 	int side, level;
 	const char *out_of_reach;
 } alarm_limits[] = {
-	{LIMIT_ALARM_LOW, LIMIT_MIN, LIMIT_ALARM_HIGH, -1, LEVEL_ALARM,
+	{LIMIT_ALARM_LOW, -1, LEVEL_ALARM,
 	 "the low alarm is not above the minimum: no value that is taken raises it"},
-	{LIMIT_ALARM_HIGH, LIMIT_MAX, LIMIT_ALARM_LOW, 1, LEVEL_ALARM,
+	{LIMIT_ALARM_HIGH, 1, LEVEL_ALARM,
 	 "the high alarm is not below the maximum: no value that is taken raises it"},
-	{LIMIT_WARN_LOW, LIMIT_MIN, LIMIT_WARN_HIGH, -1, LEVEL_WARNING,
+	{LIMIT_WARN_LOW, -1, LEVEL_WARNING,
 	 "the low warning is not above the minimum: no value that is taken raises it"},
-	{LIMIT_WARN_HIGH, LIMIT_MAX, LIMIT_WARN_LOW, 1, LEVEL_WARNING,
+	{LIMIT_WARN_HIGH, 1, LEVEL_WARNING,
 	 "the high warning is not below the maximum: no value that is taken raises it"},
 };
 
-/* Whether a value can exceed that limit without exceeding the range. */
+/* Whether a value can exceed that limit without exceeding the other one. */
 static bool reaches(const struct param_kind *kind, enum param_limit limit, enum param_limit end,
 		    int side)
 {
@@ -81,38 +61,30 @@ static bool is_near(const struct param_kind *kind, const struct param_value *lim
 	       (uint64_t)hysteresis->integer;
 }
 
-static const char *check_hysteresis(const struct param_kind *kind, const struct alarm_limit *alarm)
+/* Whether the alarm could not end at a limit on the other side. */
+static bool is_held(const struct param_kind *kind, const struct alarm_limit *alarm,
+		    enum param_limit other)
 {
-	enum param_limit far_end = alarm->side > 0 ? LIMIT_MIN : LIMIT_MAX;
-	const struct param_value *limit = &kind->limit[alarm->limit];
-
-	if ((kind->has[far_end] && is_near(kind, limit, alarm->side, &kind->limit[far_end])) ||
-	    (kind->has[alarm->opposite] &&
-	     is_near(kind, limit, alarm->side, &kind->limit[alarm->opposite])))
-		return "the hysteresis is too large: an alarm could not end";
-	return NULL;
+	return kind->has[other] &&
+	       is_near(kind, &kind->limit[alarm->limit], alarm->side, &kind->limit[other]);
 }
 
 static const char *check_alarms(const struct param_kind *kind)
 {
-	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
 	bool any = false;
 
-	if (kind->has[LIMIT_HYSTERESIS] &&
-	    (kind->type == PARAM_REAL ? hysteresis->real < 0 : hysteresis->integer < 0))
-		return "the hysteresis is negative";
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
 		const struct alarm_limit *alarm = &alarm_limits[i];
-		const char *wrong;
+		bool is_high = alarm->side > 0;
 
 		if (!kind->has[alarm->limit])
 			continue;
 		any = true;
-		if (!reaches(kind, alarm->limit, alarm->end, alarm->side))
+		if (!reaches(kind, alarm->limit, is_high ? LIMIT_MAX : LIMIT_MIN, alarm->side))
 			return alarm->out_of_reach;
-		wrong = check_hysteresis(kind, alarm);
-		if (wrong)
-			return wrong;
+		if (is_held(kind, alarm, is_high ? LIMIT_MIN : LIMIT_MAX) ||
+		    is_held(kind, alarm, alarm->limit ^ 1))
+			return "the hysteresis is too large: an alarm could not end";
 	}
 	if (!reaches(kind, LIMIT_WARN_LOW, LIMIT_ALARM_LOW, -1) ||
 	    !reaches(kind, LIMIT_WARN_HIGH, LIMIT_ALARM_HIGH, 1))
@@ -124,24 +96,34 @@ static const char *check_alarms(const struct param_kind *kind)
 	return NULL;
 }
 
+static bool is_negative(const struct param_value *value)
+{
+	return value->type == PARAM_REAL ? value->real < 0 : value->integer < 0;
+}
+
 const char *param_kind_check(const struct param_kind *kind)
 {
 	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
 		return "a parameter has no type that there is";
-	if (has_control_characters(kind->unit))
-		return "a unit has control characters";
+	for (const char *at = kind->unit; *at; at++) { /* it is printed */
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return "a unit has control characters";
+	}
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		if (!kind->has[i])
 			continue;
-		if (!is_number(kind->type))
+		if (kind->type != PARAM_INT && kind->type != PARAM_REAL)
 			return "limits are for int and real";
 		if (kind->limit[i].type != kind->type || param_value_check(&kind->limit[i]))
 			return "a limit is no value of the parameter's type";
 	}
-	if (are_crossed(kind, LIMIT_MIN, LIMIT_MAX) ||
-	    are_crossed(kind, LIMIT_ALARM_LOW, LIMIT_ALARM_HIGH) ||
-	    are_crossed(kind, LIMIT_WARN_LOW, LIMIT_WARN_HIGH))
-		return "a lower limit is above the upper one";
+	for (int low = 0; low < LIMIT_HYSTERESIS; low += 2) {
+		if (kind->has[low] && kind->has[low + 1] &&
+		    param_value_compare(&kind->limit[low], &kind->limit[low + 1]) > 0)
+			return "a lower limit is above the upper one";
+	}
+	if (kind->has[LIMIT_HYSTERESIS] && is_negative(&kind->limit[LIMIT_HYSTERESIS]))
+		return "the hysteresis is negative";
 	return check_alarms(kind);
 }
 
