@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-call: options.c parses, request.c and json.c read the request, show.c shows replies,
+/* plx-call: options.c parses, request.c reads the request, show.c shows replies,
  * measure.c measures many calls as a load of the engine (lib/app/rpc_load.h). */
 #ifndef CALL_H
 #define CALL_H
 
 #include "app.h"
 #include "plx_rpc.h"
-
-#include <stdio.h>
 
 enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };
 
@@ -53,9 +51,6 @@ int call_find_method(const void *text, size_t length, const char *name, bool exa
 /** Check that the text is one JSON value (RFC 8259). once: refuse an object that has a name twice.
  * Return: 0; -EINVAL, with a text that names the position. */
 int call_json_check(const char *text, size_t length, bool once);
-
-/** Print a JSON value with an indent of 2; numbers and escapes stay as written. */
-void call_json_indent(const char *text, size_t length, FILE *out);
 
 /** Why no service is up, as text. Valid until the next call. */
 const char *call_trouble(const struct plx_rpc_client *client);

@@ -16,96 +16,45 @@
 #include <string.h>
 
 #define DRAIN_NS (500 * PLX_NS_PER_MS)
-#define PAUSE_NS PLX_NS_PER_MS /* before the next try, if the service gives no time */
 
-/* The reply of a single call. The loop runs until `done`. */
-struct reply {
-	enum plx_rpc_status status;
-	uint32_t code;
-	uint64_t retry_after_ns;
-	bool may_have_run;
-	struct plx_buf *message; /* holds data; NULL: none */
-	const void *data;
-	size_t length;
-	bool done;
-};
-
-/* Not on the stack: a signal may end the wait before the call ends. */
-static struct reply reply;
+/* The reply of a single call, with its message. The loop runs until `is_done`. Not on the stack: a
+ * signal may end the wait before the call ends. */
+static struct plx_rpc_result reply;
+static bool is_done;
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
-	reply = (struct reply){
-		.status = result->status,
-		.code = result->code,
-		.retry_after_ns = result->retry_after_ns,
-		/* A handler that refused with BUSY has done nothing. */
-		.may_have_run = result->may_have_run && result->status != PLX_RPC_BUSY,
-		.message = result->message ? plx_buf_ref(result->message) : NULL,
-		.data = result->data,
-		.length = result->length,
-		.done = true,
-	};
+	reply = *result;
+	if (reply.message)
+		plx_buf_ref(reply.message);
+	/* A handler that refused with BUSY has done nothing. */
+	reply.may_have_run &= reply.status != PLX_RPC_BUSY;
+	is_done = true;
 	plx_loop_quit();
-}
-
-static void on_pause_over(struct plx_timer *timer, void *arg)
-{
-	plx_loop_quit();
-}
-
-/* Wait as long as the service asks when it refuses calls. Return: whether it waited: false after a
- * signal, or if the deadline would pass first. */
-static bool wait_for_room(uint64_t until_ns)
-{
-	uint64_t pause_ns = reply.retry_after_ns ? reply.retry_after_ns : PAUSE_NS;
-	struct plx_timer pause;
-
-	if (plx_time_add(plx_now_ns(), pause_ns) >= until_ns)
-		return false;
-	plx_timer_init(&pause, on_pause_over, NULL);
-	plx_timer_start(&pause, pause_ns);
-	plx_loop_run();
-	plx_timer_stop(&pause);
-	return !plx_stop_signal();
-}
-
-/* Return: 0 done, see reply; -EINTR a signal; -errno. */
-static int try_once(struct plx_rpc_client *client, const struct plx_rpc_call *call,
-		    const void *data, size_t length)
-{
-	int rc = plx_rpc_call_start(client, call, data, length, NULL);
-
-	reply = (struct reply){0};
-	if (rc == -EAGAIN)
-		return plx_fail(EAGAIN, "a request of %zu bytes: too many of them wait", length);
-	if (rc)
-		return rc;
-	plx_loop_run();
-	return reply.done ? 0 : plx_fail(EINTR, "interrupted; the call may have run");
 }
 
 /* Return: 0 a reply, OK or ERROR; -EINTR a signal; -EIO any other status. */
 static int call_once(struct plx_rpc_client *client, uint32_t method, uint16_t version,
 		     const void *data, size_t length)
 {
-	uint64_t until_ns = plx_time_add(plx_now_ns(), call_asked->deadline_ns);
 	struct plx_rpc_call call = {
 		.method = method,
 		.version = version,
 		.deadline_ns = call_asked->deadline_ns,
 		.done = on_done,
+		.key = plx_random_id(), /* it runs at most once, also if it is sent again */
+		.retry = true,
 	};
-	int rc;
+	int rc = plx_rpc_call_start(client, &call, data, length, NULL);
 
-	do {
-		rc = try_once(client, &call, data, length);
-		if (rc)
-			return rc;
-		if (reply.status != PLX_RPC_BUSY || !wait_for_room(until_ns))
-			break;
-		call.deadline_ns = until_ns - plx_now_ns();
-	} while (plx_now_ns() < until_ns);
+	is_done = false;
+	if (rc == -EAGAIN)
+		return plx_fail(EAGAIN, "a request of %zu bytes: too many of them wait", length);
+	if (rc)
+		return rc;
+	plx_loop_run();
+	if (!is_done)
+		return plx_fail(EINTR, "interrupted; the call may have run");
 	if (reply.status > PLX_RPC_ERROR && plx_stop_signal())
 		return plx_fail(EINTR, "interrupted; the call %s",
 				reply.may_have_run ? "may have run" : "has not run");
@@ -204,11 +153,6 @@ static int call_and_show(struct plx_rpc_client *client, uint32_t method, uint16_
 	return rc;
 }
 
-static bool measures(void)
-{
-	return call_asked->run.count || call_asked->run.duration_ns;
-}
-
 /* Prints its errors. Ownership: destroys client. Return: the exit status. */
 static int run(struct plx_rpc_client *client)
 {
@@ -220,7 +164,7 @@ static int run(struct plx_rpc_client *client)
 		rc = list(client);
 	else if (rc == 0)
 		rc = find(client, &method, &version);
-	if (rc == 0 && measures())
+	if (rc == 0 && (call_asked->run.count || call_asked->run.duration_ns))
 		return call_measure(call_asked, client, method, version);
 	if (rc == 0 && !call_asked->list)
 		rc = call_and_show(client, method, version, call_asked->request,

@@ -36,6 +36,50 @@ static void show_text(const void *data, size_t length)
 		putchar('\n');
 }
 
+/* Integers may be longer than any type. */
+int call_json_check(const char *text, size_t length, bool once)
+{
+	size_t flags = JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL |
+		       (once ? JSON_REJECT_DUPLICATES : 0);
+	json_error_t error;
+	json_t *value = json_loadb(text, length, flags, &error);
+
+	if (!value)
+		return plx_fail(EINVAL, "%s, at byte %d", error.text, error.position);
+	json_decref(value);
+	return 0;
+}
+
+/* Strings and numbers stay as they are. A line starts after a comma, and inside of a pair of
+ * brackets unless that is empty. */
+static void indent(const char *text, size_t length, FILE *out)
+{
+	bool in_string = false;
+	int depth = 0;
+	char last = '\0';
+
+	for (size_t i = 0; i < length; i++) {
+		bool closes = text[i] == '}' || text[i] == ']';
+		bool is_open = last == '{' || last == '[';
+
+		if (!in_string && isspace((unsigned char)text[i]))
+			continue;
+		if (!in_string) {
+			depth += is_open - closes;
+			if (last == ',' || is_open != closes)
+				fprintf(out, "\n%*s", 2 * depth, "");
+			last = text[i];
+		}
+		putc(text[i], out);
+		if (text[i] == '"')
+			in_string = !in_string;
+		else if (in_string && text[i] == '\\')
+			putc(text[++i], out);
+		else if (!in_string && text[i] == ':')
+			putc(' ', out);
+	}
+}
+
 static int show_json(const void *data, size_t length)
 {
 	char *text = NULL;
@@ -48,7 +92,7 @@ static int show_json(const void *data, size_t length)
 	out = open_memstream(&text, &size);
 	if (!out)
 		return plx_fail(ENOMEM, "out of memory");
-	call_json_indent(data, length, out);
+	indent(data, length, out);
 	if (fclose(out) == 0)
 		show_text(text, size);
 	free(text);

@@ -108,7 +108,7 @@ void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info
  * whose /proc this user may read. Skips this process. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);
 
-/* Memory (memory.c) ------------------------------------------------------------------------- */
+/* Memory (host.c) --------------------------------------------------------------------------- */
 
 struct info_pool {
 	int node_id;
@@ -129,7 +129,7 @@ struct info_memory {
 
 void info_gather_memory(const char *root, struct info_memory *memory);
 
-/* Kernel and clock (kernel.c) --------------------------------------------------------------- */
+/* Kernel and clock (host.c) ----------------------------------------------------------------- */
 
 struct info_kernel {
 	char release[136];

@@ -206,14 +206,6 @@ static void put_bytes(FILE *out, uint64_t bytes)
 		fprintf(out, "%" PRIu64 " KiB", bytes >> 10);
 }
 
-static void put_cpus(FILE *out, const struct plx_cpuset *cpus)
-{
-	char list[VALUE_BYTES];
-
-	fprintf(out, "%s (%u)", plx_cpuset_format(cpus, list, sizeof(list)),
-		plx_cpuset_count(cpus));
-}
-
 /* What the kernel and its users name must not control a terminal. */
 static void put_text(FILE *out, const char *text)
 {
@@ -270,7 +262,8 @@ static void put_known(struct page *page, const struct info_field *field, const v
 	else if (field->kind == INFO_STATE)
 		put_text(out, info_state_word(json_string_value(value)));
 	else if (field->kind == INFO_CPUS)
-		put_cpus(out, (const void *)((const char *)data + field->offset));
+		fprintf(out, "%s (%u)", json_string_value(value),
+			plx_cpuset_count((const void *)((const char *)data + field->offset)));
 	else if (field->kind == INFO_BYTES)
 		put_bytes(out, (uint64_t)json_integer_value(value));
 	else if (json_is_string(value))

@@ -7,6 +7,7 @@
 
 #include "plx_eal.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES 1024
+#define GAPS_TEXT  80
 
 struct netio_context cat_ctx;
 static int status;
@@ -61,6 +63,79 @@ void cat_end(void)
 	netio_terminate(&cat_ctx.evloop);
 }
 
+/* --stats: what arrives, each second and at the end ------------------------------------------ */
+
+struct counts {
+	uint64_t messages, bytes;
+	uint64_t gaps, missed;
+};
+
+static struct {
+	struct netio_timer timer;
+	struct counts all, before; /* before: at the last line */
+	uint64_t line_ns;          /* when that was */
+} stats;
+
+void cat_stats_message(size_t len)
+{
+	stats.all.messages++;
+	stats.all.bytes += len;
+}
+
+void cat_stats_gap(uint64_t missed)
+{
+	stats.all.gaps++;
+	stats.all.missed += missed;
+}
+
+/* Only publishers report gaps. Return: out. */
+static const char *format_gaps(uint64_t gaps, uint64_t missed, char out[GAPS_TEXT])
+{
+	out[0] = '\0';
+	if (cat_conf.mode == CAT_SUBSCRIBE)
+		snprintf(out, GAPS_TEXT, ", gaps: %" PRIu64 ", missed: %" PRIu64, gaps, missed);
+	return out;
+}
+
+/* The timer may be late: divide by the time that has passed. */
+static void on_second(void *data)
+{
+	uint64_t now_ns = plx_now_ns();
+	double seconds = (double)(now_ns - stats.line_ns) / (double)PLX_NS_PER_S;
+	char gaps[GAPS_TEXT];
+
+	cat_tell("rate: %.0f messages/s, %.0f bytes/s%s",
+		 (double)(stats.all.messages - stats.before.messages) / seconds,
+		 (double)(stats.all.bytes - stats.before.bytes) / seconds,
+		 format_gaps(stats.all.gaps - stats.before.gaps,
+			     stats.all.missed - stats.before.missed, gaps));
+	stats.before = stats.all;
+	stats.line_ns = now_ns;
+}
+
+int cat_stats_start(struct netio_eventloop *evloop)
+{
+	int rc;
+
+	if (!cat_conf.stats)
+		return 0;
+	stats.line_ns = plx_now_ns();
+	rc = netio_timer_init(evloop, &stats.timer);
+	stats.timer.cb = on_second;
+	return rc ? rc : netio_timer_start_s(&stats.timer, 1);
+}
+
+static void finish_stats(void)
+{
+	char gaps[GAPS_TEXT];
+
+	if (cat_conf.stats)
+		cat_tell("total: %" PRIu64 " messages, %" PRIu64 " bytes%s", stats.all.messages,
+			 stats.all.bytes, format_gaps(stats.all.gaps, stats.all.missed, gaps));
+}
+
+/* The run ------------------------------------------------------------------------------------- */
+
 /* Sockets close first, so peers see the closure while the rest is written. */
 static int run(void)
 {
@@ -82,13 +157,13 @@ static int run(void)
 		cat_fail("stopped before the end of its input");
 	if (sends)
 		cat_input_stop();
-	else
-		cat_stats_stop();
+	else if (cat_conf.stats)
+		netio_timer_stop(&stats.timer);
 	if (netio_fini(&cat_ctx) != 0)
 		status = 1;
 	if (!sends) {
 		cat_output_finish();
-		cat_stats_finish();
+		finish_stats();
 	}
 	return status;
 }

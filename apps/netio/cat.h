@@ -113,7 +113,7 @@ enum cat_split cat_split_next(const uint8_t **data_out, size_t *len_out);
 
 void cat_split_fini(void);
 
-/* cat_copy.c: messages kept until a socket releases them --------------------------------------- */
+/* Messages kept until a socket releases them --------------------------------------- */
 
 /* Send a copy of a message, or `again` the newest one. Return: as send; -ENOMEM. */
 int cat_copy_send(const void *data, size_t len, bool again,
@@ -142,7 +142,7 @@ void cat_output_message(const struct netio_msg *msg, const char *publisher);
 /* After the loop: write what is left, while the reader takes it. */
 void cat_output_finish(void);
 
-/* cat_stats.c: rates of the messages received, for --stats ------------------------------------- */
+/* --stats: rates of the messages received (cat.c) ---------------------------------------------- */
 
 /* Return: 0; an error. */
 int cat_stats_start(struct netio_eventloop *evloop);
@@ -151,11 +151,5 @@ void cat_stats_message(size_t len);
 
 /* missed: 0 if the number is unknown. */
 void cat_stats_gap(uint64_t missed);
-
-/* End the lines of each second. */
-void cat_stats_stop(void);
-
-/* Print the sums. */
-void cat_stats_finish(void);
 
 #endif

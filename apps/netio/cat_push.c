@@ -33,7 +33,7 @@ static void tried(struct netio_push_receiver *receiver)
 	untried--;
 }
 
-static void go_if_tried(void)
+static void on_available(struct netio_push_socket *socket)
 {
 	if (untried == 0)
 		cat_input_go();
@@ -47,7 +47,7 @@ static void on_established(struct netio_push_receiver *receiver)
 		 plx_peer_format(receiver->address, receiver->program, receiver->pid, peer),
 		 receiver->provider, receiver->choice);
 	tried(receiver);
-	go_if_tried();
+	on_available(&pusher);
 }
 
 /* Attempts continue; only the first failure in a row is reported. */
@@ -57,8 +57,8 @@ static void on_refused(struct netio_push_receiver *receiver, enum plx_link_reaso
 	if (!receiver->data)
 		cat_tell("%s; trying again", why);
 	tried(receiver);
-	if (untried == 0 && stats().connected > 0)
-		cat_input_go();
+	if (stats().connected > 0)
+		on_available(&pusher);
 }
 
 static void tell_end(void)
@@ -93,12 +93,6 @@ static void on_closed(struct netio_push_receiver *receiver, enum plx_link_reason
 static void on_suspect(struct netio_push_receiver *receiver, bool suspect)
 {
 	cat_tell_suspect(receiver->address, suspect);
-}
-
-static void on_available(struct netio_push_socket *socket)
-{
-	if (untried == 0)
-		cat_input_go();
 }
 
 static int push(const void *data, size_t len, bool again)

@@ -177,13 +177,6 @@ static int run_command(void)
 /* The program ------------------------------------------------------------------------------------
  */
 
-/* The disk's thread must not use the lcore's CPU if there is another one. */
-static void leave_out_own(cpu_set_t *cpus)
-{
-	if (CPU_COUNT(cpus) > 1)
-		CPU_CLR(plx_lcore_cpu(plx_lcore_id()), cpus);
-}
-
 static int run_service(cpu_set_t *cpus)
 {
 	const struct serve_conf serving = {
@@ -193,8 +186,9 @@ static int run_service(cpu_set_t *cpus)
 		.others = cpus,
 	};
 
-	if (cpus)
-		leave_out_own(cpus);
+	/* The disk's thread must not use the lcore's CPU if there is another one. */
+	if (cpus && CPU_COUNT(cpus) > 1)
+		CPU_CLR(plx_lcore_cpu(plx_lcore_id()), cpus);
 	return serve(&serving);
 }
 

@@ -181,14 +181,6 @@ static const char *two_lcores(char *out, size_t size)
 	return out;
 }
 
-static bool lcores_chosen(int count, char **words)
-{
-	for (int i = 0; i < count; i++)
-		if (chooses_lcores(words[i]))
-			return true;
-	return false;
-}
-
 /* Results name the CPU of each lcore. */
 static int check_pinned(void)
 {
@@ -226,12 +218,15 @@ static int arrange(int argc, char **argv, char **words)
 {
 	static char option[] = "-l", list[64];
 	int count = 0, first = argc > 1 && argv[1][0] != '-' ? 2 : 1;
+	bool is_chosen = false;
 
 	while (count < first && count < argc) {
 		words[count] = argv[count];
 		count++;
 	}
-	if (!lcores_chosen(argc - first, argv + first) && two_lcores(list, sizeof(list))) {
+	for (int i = first; i < argc; i++)
+		is_chosen |= chooses_lcores(argv[i]);
+	if (!is_chosen && two_lcores(list, sizeof(list))) {
 		words[count++] = option;
 		words[count++] = list;
 	}

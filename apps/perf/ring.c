@@ -150,14 +150,14 @@ static void add_row(struct bench *bench, enum plx_ring_kind kind, unsigned burst
 	uint32_t i = bench->row_count++;
 
 	bench->ours[i] = (struct subject){&ring_plx[kind], kind, burst};
-	bench->rows[i].name = "ring";
-	bench->rows[i].variant = ring_plx[kind].name;
-	bench->rows[i].burst = perf_bursts[burst];
-	bench->rows[i].lcores = lcores;
-	if (peers) {
-		bench->peers[i] = (struct subject){&peers[kind], kind, burst};
-		bench->rows[i].peer = peers[kind].name;
-	}
+	bench->peers[i] = (struct subject){peers ? &peers[kind] : NULL, kind, burst};
+	bench->rows[i] = (struct perf_row){
+		.name = "ring",
+		.variant = ring_plx[kind].name,
+		.peer = peers ? peers[kind].name : NULL,
+		.burst = perf_bursts[burst],
+		.lcores = lcores,
+	};
 }
 
 static void add_rows(struct bench *bench)

@@ -175,19 +175,14 @@ static int measure_self(void)
 	return status;
 }
 
-static int work(void)
-{
-	if (conf.listen)
-		return ping_serve(&conf);
-	return conf.self ? measure_self() : measure();
-}
-
 int main(int argc, char **argv)
 {
 	int status = plx_app_start(argc, argv, &ping_app);
 
 	if (status == PLX_APP_RUN)
-		return plx_app_finish(&ping_app, work());
+		return plx_app_finish(&ping_app, conf.listen ? ping_serve(&conf)
+						 : conf.self ? measure_self()
+							     : measure());
 	/* The options are valid, so this would have been a run. */
 	if (status == STATUS_FAILED && forget() != 0)
 		plx_app_fail(&ping_app);

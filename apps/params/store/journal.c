@@ -287,11 +287,8 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 
 static int write_mark(struct journal *journal, struct numbers mark)
 {
-	int rc = tables_begin(journal->tables);
-
-	if (rc)
-		return rc;
-	return tables_end(journal->tables, tables_mark(journal->tables, &mark));
+	journal->mark = mark;
+	return write_batch(journal);
 }
 
 static int start_thread(struct journal *journal, const cpu_set_t *cpus)
@@ -349,14 +346,6 @@ int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
 	return 0;
 }
 
-/* The numbers given are known now, and the next start continues from there. If they cannot be
- * written, it skips some. */
-static void mark_last(struct journal *journal)
-{
-	if (write_mark(journal, journal->given) == -ESTALE)
-		journal->stats.is_moved = true;
-}
-
 /* Until a write fails. */
 static void write_rest(struct journal *journal)
 {
@@ -379,7 +368,8 @@ void journal_close(struct journal *journal, struct journal_stats *stats_out)
 	}
 	sem_post(&journal->filled);
 	pthread_join(journal->thread, NULL);
-	mark_last(journal);
+	/* The next start continues from the numbers given, or else skips some. */
+	journal->stats.is_moved |= write_mark(journal, journal->given) == -ESTALE;
 	*stats_out = journal->stats;
 	destroy(journal);
 }

@@ -135,21 +135,15 @@ static int make_tables(struct tables *tables)
 	return run(tables, sql);
 }
 
-static bool lacks_folder(const struct tables *tables)
-{
-	int code = sqlite3_errcode(tables->db) & 0xff;
-
-	return code == SQLITE_READONLY || code == SQLITE_CANTOPEN;
-}
-
 /* Change nothing until the file is known to be a store, or empty. */
 static int check_file(struct tables *tables)
 {
 	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
+	int code = sqlite3_errcode(tables->db) & 0xff;
 	int64_t id, version;
 
 	/* The log must be created before anything can be read. */
-	if (objects < 0 && lacks_folder(tables))
+	if (objects < 0 && (code == SQLITE_READONLY || code == SQLITE_CANTOPEN))
 		return fail_to_open(tables, EROFS, "SQLite cannot create files next to it");
 	if (objects < 0)
 		return tables_fail(tables, EINVAL, "it is no store of plx-params");
@@ -241,12 +235,6 @@ static const char *log_path(const struct tables *tables)
 	return sqlite3_filename_wal(sqlite3_db_filename(tables->db, "main"));
 }
 
-static int lock_log(struct tables *tables)
-{
-	tables->log = open(log_path(tables), O_RDWR | O_CLOEXEC);
-	return tables->log < 0 ? 0 : lock(tables, tables->log);
-}
-
 static bool has_log_moved(const struct tables *tables)
 {
 	struct stat ours, there;
@@ -296,7 +284,10 @@ static int open_all(struct tables *tables)
 	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
 	rc = rc ? rc : prepare_all(tables);
 	rc = rc ? rc : run(tables, "BEGIN IMMEDIATE; COMMIT"); /* opens the log */
-	return rc ? rc : lock_log(tables);
+	if (rc)
+		return rc;
+	tables->log = open(log_path(tables), O_RDWR | O_CLOEXEC);
+	return tables->log < 0 ? 0 : lock(tables, tables->log);
 }
 
 int tables_open(const char *path, struct tables **tables_out)
