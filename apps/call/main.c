@@ -7,11 +7,7 @@
  *          plx-call --connect 127.0.0.1:7000 --method echo --size 64 --count 100000 */
 #include "call.h"
 
-#include "plx_fabric.h"
-#include "plx_lcore.h"
-
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

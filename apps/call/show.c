@@ -3,7 +3,6 @@
 #include "call.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,8 +113,7 @@ int call_show(const void *data, size_t length, enum call_format format)
 	return plx_app_flush();
 }
 
-/* Descriptions -----------------------------------------------------------------------------------
- */
+/* Descriptions -------------------------------------------------------------------------------- */
 
 /* A service may use any method name; it must not control the terminal. */
 static void show_name(const char *name)

@@ -5,7 +5,6 @@
  * Try it:  plx-echo --listen 127.0.0.1:7000
  *          plx-ping --connect 127.0.0.1:7000 */
 #include "app.h"
-#include "plx_fabric.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 /* RDMA devices: whether they can be opened and reached, and from which nodes. */
 #include "doctor_priv.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define NAMES_BYTES 128

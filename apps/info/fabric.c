@@ -4,7 +4,6 @@
 #include "info.h"
 #include "plx_fabric_driver.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define API_VERSION FI_VERSION(1, 14)

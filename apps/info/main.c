@@ -5,7 +5,6 @@
 #include "info.h"
 #include "plx_fabric_driver.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -77,72 +77,47 @@ int info_id_of(const char *path)
 	return atoi(strrchr(path, '/') + 1);
 }
 
-/* One number or range at *at; moves *at past it. */
-static bool parse_range(const char **at, struct plx_cpuset *cpus)
-{
-	char *end;
-	unsigned long first, last;
-
-	if (!isdigit((unsigned char)**at))
-		return false;
-	first = last = strtoul(*at, &end, 10);
-	if (*end == '-') {
-		if (!isdigit((unsigned char)end[1]))
-			return false;
-		last = strtoul(end + 1, &end, 10);
-	}
-	if (first > last || last >= PLX_CPU_MAX)
-		return false;
-	for (unsigned long cpu = first; cpu <= last; cpu++)
-		plx_cpuset_add(cpus, (unsigned)cpu);
-	*at = end;
-	return true;
-}
-
 bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out)
 {
-	const struct plx_cpuset none = {0};
+	struct plx_cpuset cpus = {0};
+	unsigned first, last;
+	int used;
 
-	*cpus_out = none;
-	while (parse_range(&text, cpus_out)) {
-		if (*text == '\0')
+	*cpus_out = cpus;
+	while (isdigit((unsigned char)*text)) {
+		if (sscanf(text, "%u%n-%u%n", &first, &used, &last, &used) == 1)
+			last = first;
+		if (first > last || last >= PLX_CPU_MAX)
+			return false;
+		for (unsigned cpu = first; cpu <= last; cpu++)
+			plx_cpuset_add(&cpus, cpu);
+		text += used;
+		if (*text == '\0') {
+			*cpus_out = cpus;
 			return true;
+		}
 		if (*text++ != ',')
-			break;
+			return false;
 	}
-	*cpus_out = none;
 	return false;
-}
-
-/* Whether `name` stands at `at` as a separate word, followed by its separator; *value_out follows
- * that. */
-static bool names_value(const char *text, const char *at, size_t name_len, const char **value_out)
-{
-	if (at != text && !isspace((unsigned char)at[-1]))
-		return false;
-	at += name_len;
-	while (*at == ' ' || *at == '\t')
-		at++;
-	if (*at != ':' && *at != '=')
-		return false;
-	*value_out = at + 1 + strspn(at + 1, " \t");
-	return true;
 }
 
 bool info_find_value(const char *text, const char *name, bool blank_ends, char *out, size_t size)
 {
-	size_t name_len = strlen(name);
-	const char *value = NULL;
-
 	out[0] = '\0';
 	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
-		if (names_value(text, at, name_len, &value))
-			break;
+		const char *value = at + strlen(name);
+
+		value += strspn(value, " \t");
+		if ((at != text && !isspace((unsigned char)at[-1])) ||
+		    (*value != ':' && *value != '='))
+			continue; /* part of another word */
+		value += 1 + strspn(value + 1, " \t");
+		snprintf(out, size, "%.*s", (int)strcspn(value, blank_ends ? " \t\n" : "\n"),
+			 value);
+		return true;
 	}
-	if (!value)
-		return false;
-	snprintf(out, size, "%.*s", (int)strcspn(value, blank_ends ? " \t\n" : "\n"), value);
-	return true;
+	return false;
 }
 
 uint64_t info_find_bytes(const char *text, const char *name)

@@ -5,12 +5,9 @@
  *          echo hello | netio-cat publish --listen 127.0.0.1:12345 -t 7 */
 #include "cat.h"
 
-#include "plx_eal.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -9,8 +9,7 @@
 
 #define LOOK_US 500 /* between checks for pages in flight */
 
-/* Copies ----------------------------------------------------------------------------------------
- */
+/* Copies -------------------------------------------------------------------------------------- */
 
 struct copy {
 	LIST_ENTRY(copy) link;
@@ -65,8 +64,7 @@ unsigned cat_copy_count(void)
 	return count;
 }
 
-/* The socket ------------------------------------------------------------------------------------
- */
+/* The socket ---------------------------------------------------------------------------------- */
 
 static struct netio_buffered_send_socket buffered;
 static struct netio_send_socket unbuffered;

@@ -6,7 +6,6 @@
  *          netio-throughput --connect 127.0.0.1:12345 */
 #include "app.h"
 #include "bench.h"
-#include "plx_eal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -84,8 +84,7 @@ static int check_names(const struct params_conf *conf)
 	return 0;
 }
 
-/* Values to define and set
- * ------------------------------------------------------------------------ */
+/* Values to define and set -------------------------------------------------------------------- */
 
 static int read_kind(const struct params_conf *conf, struct param_kind *kind)
 {

@@ -2,10 +2,8 @@
 /* Calls of the commands, one at a time. */
 #include "params.h"
 
-#include "plx_lcore.h"
 #include "wire.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +55,7 @@ int client_over(void)
 	return plx_stopping() ? plx_fail(EINTR, "interrupted") : 0;
 }
 
-/* One call ---------------------------------------------------------------------------------------
- */
+/* One call ------------------------------------------------------------------------------------ */
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
@@ -69,16 +66,12 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 }
 
 /* Escaped for the terminal: the text may contain other clients' units and values. */
-static const char *readable(char text[TEXT_BYTES])
+static const char *readable(char out[TEXT_BYTES])
 {
-	FILE *out = fmemopen(text, TEXT_BYTES, "w");
+	char text[ERROR_MAX + 1];
 
-	if (!out)
-		return "";
-	plx_app_put_text(out, reply.data, reply.length < ERROR_MAX ? reply.length : ERROR_MAX,
-			 "\\");
-	fclose(out);
-	return text;
+	snprintf(text, sizeof(text), "%.*s", (int)reply.length, (const char *)reply.data);
+	return plx_app_printable(text, out, TEXT_BYTES);
 }
 
 /* Why no service is up; unknown during the first attempt. */
@@ -135,8 +128,7 @@ int client_call(const char *what, uint32_t method, bool once, const void *data, 
 	return rc ? rc : check_reply(what);
 }
 
-/* Lists ------------------------------------------------------------------------------------------
- */
+/* Lists --------------------------------------------------------------------------------------- */
 
 static int take_page(const struct plx_rpc_result *page, struct snapshot *snapshot,
 		     struct list_place *place, bool *more_out)

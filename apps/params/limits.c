@@ -2,8 +2,6 @@
 /* A parameter's limits, and the alarms that they raise. */
 #include "param.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -9,12 +9,9 @@
 #include "params.h"
 
 #include "bytes.h"
-#include "plx_fabric.h"
-#include "plx_lcore.h"
 #include "serve.h"
 #include "wire.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -107,8 +104,7 @@ const struct plx_app params_app = {
 
 const struct params_conf *const params_asked = &conf;
 
-/* Commands: each calls a service and shows the reply ---------------------------------------------
- */
+/* Commands: each calls a service and shows the reply ------------------------------------------ */
 
 static int get(void)
 {
@@ -174,8 +170,7 @@ static int run_command(void)
 	return list();
 }
 
-/* The program ------------------------------------------------------------------------------------
- */
+/* The program --------------------------------------------------------------------------------- */
 
 static int run_service(cpu_set_t *cpus)
 {

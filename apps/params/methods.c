@@ -4,7 +4,6 @@
 
 #include "wire.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -33,8 +32,7 @@ static void on_get(struct plx_rpc_request *request, const void *data, uint32_t l
 		fail_with(request, PARAMS_NO_SUCH, NO_SUCH);
 }
 
-/* Changes: edits of a copy of the parameter. Return: 0; an error code, with plx_error -------------
- */
+/* Changes: edits of a copy of the parameter. Return: 0; an error code, with plx_error --------- */
 
 /* Give the parameter its value, and the alarm that follows from it. */
 static int take_value(struct param *next)
@@ -179,8 +177,7 @@ static void on_change(struct plx_rpc_request *request, const void *data, uint32_
 		       order.flags & WIRE_DURABLE);
 }
 
-/* Lists ------------------------------------------------------------------------------------------
- */
+/* Lists --------------------------------------------------------------------------------------- */
 
 /* The parameter if it is below the prefix; NULL: the end of the prefix. */
 static const struct param *in_reach(const struct param *param, const struct list_order *order)
@@ -236,8 +233,7 @@ static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t
 	MAY_FAIL(plx_rpc_reply(request, &port, sizeof(port)));
 }
 
-/* The table
- * -------------------------------------------------------------------------------------- */
+/* The table ----------------------------------------------------------------------------------- */
 
 #define METHOD(name_, id_, handler_) \
 	{.name = "params." name_, .id = (id_), .handler = (handler_), .arg = (void *)(id_)}

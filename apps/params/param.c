@@ -2,7 +2,6 @@
 #include "param.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,8 +15,7 @@ struct plx_log_component *const params_log = &log_component;
 const char *const param_types[] = {"bool", "int", "real", "text", NULL};
 const char *const param_alarms[] = {"none", "active", "acknowledged", "latched", NULL};
 
-/* Names ------------------------------------------------------------------------------------------
- */
+/* Names --------------------------------------------------------------------------------------- */
 
 static bool is_of_segment(char c)
 {
@@ -59,8 +57,7 @@ bool param_name_is_below(const char *name, size_t length, const char *prefix, si
 	       prefix[prefix_length - 1] == '/';
 }
 
-/* Values -----------------------------------------------------------------------------------------
- */
+/* Values -------------------------------------------------------------------------------------- */
 
 static int parse_bool(const char *what, const char *text, struct param_value *out)
 {

@@ -22,7 +22,7 @@ struct param_value {
 	enum param_type type;
 	union {
 		int64_t integer; /**< BOOL: 0 or 1 */
-		double real;
+		double real;     /**< in the same 8 bytes, as records have them */
 		struct {
 			const char *bytes; /**< UTF-8 is not checked; not NUL-terminated */
 			uint32_t length;

@@ -3,10 +3,8 @@
 
 #include "app.h"
 #include "netio.h"
-#include "plx_lcore.h"
 #include "wire.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #define DRAIN_NS   (5 * PLX_NS_PER_S)
@@ -17,8 +15,7 @@ static struct store *store;
 static struct journal *journal;
 static struct plx_rpc_service *service;
 
-/* Publishing: a NetIO publish socket whose tags are parameter ids --------------------------------
- */
+/* Publishing: a NetIO publish socket whose tags are parameter ids ----------------------------- */
 
 static struct netio_context context;
 static struct netio_publish_socket publisher;
@@ -59,8 +56,7 @@ static void publish_stop(void)
 	netio_fini(&context);
 }
 
-/* The service ------------------------------------------------------------------------------------
- */
+/* The service --------------------------------------------------------------------------------- */
 
 static int start_service(const struct serve_conf *conf)
 {

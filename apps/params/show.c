@@ -89,8 +89,7 @@ static void show_line(const struct param *param)
 	puts(")");
 }
 
-/* JSON -------------------------------------------------------------------------------------------
- */
+/* JSON ---------------------------------------------------------------------------------------- */
 
 /* A member after the name. Takes the value; NULL, of text that is no UTF-8: null. One member at a
  * time: jansson uses one precision for all numbers of a dump. */
@@ -149,8 +148,7 @@ static void show_json(const struct param *param, bool is_change)
 	putchar('}');
 }
 
-/* Either -----------------------------------------------------------------------------------------
- */
+/* Either -------------------------------------------------------------------------------------- */
 
 static int show(const struct param *param, bool is_change)
 {

@@ -33,8 +33,7 @@ int snapshot_begin(struct snapshot *snapshot)
 	return snapshot->next ? 0 : store_create(&snapshot->next);
 }
 
-/* News -------------------------------------------------------------------------------------------
- */
+/* News ---------------------------------------------------------------------------------------- */
 
 static const struct param *find(const struct store *store, const struct param *param)
 {
@@ -81,8 +80,7 @@ int snapshot_take(struct snapshot *snapshot, const struct param *param)
 	return is_news(snapshot, now, param) ? set_now(snapshot, param) : 0;
 }
 
-/* The end of a list ------------------------------------------------------------------------------
- */
+/* The end of a list --------------------------------------------------------------------------- */
 
 static void remove_missing(struct snapshot *snapshot)
 {

@@ -6,10 +6,8 @@
 
 #include "bytes.h"
 #include "netio.h"
-#include "plx_lcore.h"
 #include "wire.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,8 +26,7 @@ static struct {
 	bool is_gone; /* and this was reported */
 } seen;
 
-/* Showing ----------------------------------------------------------------------------------------
- */
+/* Showing ------------------------------------------------------------------------------------- */
 
 static void on_news(const struct param *param)
 {
@@ -54,8 +51,7 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 		client_fail(rc);
 }
 
-/* The subscription -------------------------------------------------------------------------------
- */
+/* The subscription ---------------------------------------------------------------------------- */
 
 /* Report once per loss, however many attempts follow. On standard error: a program may read
  * standard output. */
@@ -187,8 +183,7 @@ static int follow(void)
 	return rc == -EINTR ? 0 : rc;
 }
 
-/* Output -----------------------------------------------------------------------------------------
- */
+/* Output -------------------------------------------------------------------------------------- */
 
 static void on_reader_left(int fd, uint32_t events, void *arg)
 {

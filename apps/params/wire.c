@@ -10,30 +10,17 @@
 #define FLAG_REMOVED (2u << LIMIT_COUNT)
 #define FLAGS        ((4u << LIMIT_COUNT) - 1)
 
-/* Parts ----------------------------------------------------------------------------------------
- */
+/* Parts --------------------------------------------------------------------------------------- */
 
+/* An integer and a real share their place, and so their bits. */
 static void put_number(uint8_t *out, const struct param_value *value)
 {
-	uint64_t bits = 0;
-
-	if (value->type == PARAM_REAL)
-		memcpy(&bits, &value->real, sizeof(bits));
-	else if (value->type != PARAM_TEXT)
-		bits = (uint64_t)value->integer;
-	put64(out, bits);
+	put64(out, value->type == PARAM_TEXT ? 0 : (uint64_t)value->integer);
 }
 
 static struct param_value get_number(const uint8_t *in, enum param_type type)
 {
-	struct param_value value = {.type = type};
-	uint64_t bits = get64(in);
-
-	if (type == PARAM_REAL)
-		memcpy(&value.real, &bits, sizeof(bits));
-	else
-		value.integer = (int64_t)bits;
-	return value;
+	return (struct param_value){.type = type, .integer = (int64_t)get64(in)};
 }
 
 static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t length)
@@ -53,8 +40,7 @@ static bool is_zero(const uint8_t *in, size_t length)
 	return true;
 }
 
-/* Records ----------------------------------------------------------------------------------------
- */
+/* Records ------------------------------------------------------------------------------------- */
 
 size_t record_write(const struct param *param, uint8_t *out)
 {
@@ -147,8 +133,7 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out)
 	return param_check(out);
 }
 
-/* Pages ------------------------------------------------------------------------------------------
- */
+/* Pages --------------------------------------------------------------------------------------- */
 
 void page_begin(struct page *page, uint8_t *bytes)
 {
@@ -223,8 +208,7 @@ bool page_next(const uint8_t *in, size_t length, size_t *offset, struct param *o
 	return !*wrong_out;
 }
 
-/* Requests ---------------------------------------------------------------------------------------
- */
+/* Requests ------------------------------------------------------------------------------------ */
 
 size_t order_write(const struct order *order, uint8_t *out)
 {

@@ -2,9 +2,6 @@
 /* The round trip of a bare cache line: the lower bound for messages between these two CPUs. */
 #include "perf.h"
 
-#include "plx_lcore.h"
-#include "plx_mem.h"
-
 #define BARE_PAIRS  16 /* pairs of cache lines per round */
 #define ARENA_BYTES (UINT32_C(1) << 20)
 #define TRIP_NS     300 /* rough estimate, to fit trips into the time */

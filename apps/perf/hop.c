@@ -7,8 +7,6 @@
  *   idle-tcp  hot, while both loops poll an idle TCP link */
 #include "perf.h"
 
-#include "plx_lcore.h"
-
 #define HIGHEST_NS  PLX_NS_PER_S
 #define DIGITS      3
 #define WARM_HOT    1000 /* trips that are not recorded */
@@ -106,8 +104,7 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-/* One run ---------------------------------------------------------------------------------------
- */
+/* One run ------------------------------------------------------------------------------------- */
 
 static void keep(struct hop *hop, struct hop_row *row)
 {
@@ -162,7 +159,7 @@ static void turn_for(uint64_t ns)
 
 static int bounce_beside_tcp(struct hop *hop)
 {
-	struct idle_tcp tcp;
+	static struct idle_tcp tcp;
 	int rc;
 
 	hop->results.turn_ns[hop->round] = idle_turn_ns();
@@ -210,8 +207,7 @@ static int run_round(struct hop *hop)
 	return rc ? rc : joined;
 }
 
-/* Results ---------------------------------------------------------------------------------------
- */
+/* Results ------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

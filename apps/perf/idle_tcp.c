@@ -3,21 +3,14 @@
  * lcore owns struct idle_tcp; the other lcore notifies it by messages. */
 #include "perf.h"
 
-#include "plx_fabric.h"
-#include "plx_lcore.h"
-
 #include <string.h>
 
 #define PATIENCE_NS (5 * PLX_NS_PER_S)
 
-static void told_connected(void *arg)
+/* Thread: the main lcore. */
+static void told_open(void *arg)
 {
-	((struct idle_tcp *)arg)->connected = true;
-}
-
-static void told_failed(void *arg)
-{
-	((struct idle_tcp *)arg)->failed = true;
+	((struct idle_tcp *)arg)->open++;
 }
 
 static void told_closed(void *arg)
@@ -25,35 +18,41 @@ static void told_closed(void *arg)
 	((struct idle_tcp *)arg)->closed++;
 }
 
-/* The connecting side: lcore `away` -------------------------------------------------------- */
-
-static void on_connected(struct plx_link *link, void *user)
+static void told_failed(void *arg)
 {
-	plx_lcore_send(plx_lcore_main(), told_connected, user);
+	((struct idle_tcp *)arg)->failed = true;
 }
 
-static void on_away_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			  void *user)
+/* Either end of the link ---------------------------------------------------------------------- */
+
+static void on_open(struct plx_link *link, void *user)
+{
+	plx_lcore_send(plx_lcore_main(), told_open, user);
+}
+
+static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
+		     void *user)
 {
 	struct idle_tcp *tcp = user;
+	bool is_away = plx_lcore_id() == tcp->away;
 
-	tcp->link = NULL;
-	if (reason != PLX_LINK_CLOSED) {
+	if (is_away)
+		tcp->link = NULL;
+	if (is_away && reason != PLX_LINK_CLOSED) {
 		snprintf(tcp->error, sizeof(tcp->error), "%s", text);
 		plx_lcore_send(plx_lcore_main(), told_failed, tcp);
 	}
 	plx_lcore_send(plx_lcore_main(), told_closed, tcp);
 }
 
-static const struct plx_link_events away_events = {
-	.on_open = on_connected,
-	.on_close = on_away_close,
-};
+static const struct plx_link_events events = {.on_open = on_open, .on_close = on_close};
+
+/* The connecting side: lcore `away` ----------------------------------------------------------- */
 
 static void do_connect(void *arg)
 {
 	struct idle_tcp *tcp = arg;
-	struct plx_link_attr attr = {.events = &away_events, .user = tcp};
+	struct plx_link_attr attr = {.events = &events, .user = tcp};
 
 	if (plx_link_connect(plx_listener_address(tcp->listener), &attr, &tcp->link) == 0)
 		return;
@@ -69,29 +68,13 @@ static void do_close(void *arg)
 		plx_link_close(tcp->link);
 }
 
-/* The listening side: the main lcore ------------------------------------------------------- */
-
-static void on_accepted(struct plx_link *link, void *user)
-{
-	((struct idle_tcp *)user)->accepted = true;
-}
-
-static void on_home_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			  void *user)
-{
-	told_closed(user);
-}
-
-static const struct plx_link_events home_events = {
-	.on_open = on_accepted,
-	.on_close = on_home_close,
-};
+/* The listening side: the main lcore ---------------------------------------------------------- */
 
 static bool is_open(void *arg)
 {
 	const struct idle_tcp *tcp = arg;
 
-	return (tcp->accepted && tcp->connected) || tcp->failed || plx_stopping();
+	return tcp->open == 2 || tcp->failed || plx_stopping();
 }
 
 static bool is_closed(void *arg)
@@ -112,8 +95,7 @@ static int turn_until(struct idle_tcp *tcp, bool (*is_done)(void *tcp))
 
 int idle_tcp_open(struct idle_tcp *tcp, uint32_t away)
 {
-	struct plx_listen_attr attr = {
-		.link = {.events = &home_events, .user = tcp, .provider = "tcp"}};
+	struct plx_listen_attr attr = {.link = {.events = &events, .user = tcp, .provider = "tcp"}};
 	int rc;
 
 	*tcp = (struct idle_tcp){.away = away};

@@ -2,7 +2,6 @@
 /* plx-perf: the cost of rings, pools and messages between lcores, compared with DPDK's if built
  * with it. */
 #include "perf.h"
-#include "plx_lcore.h"
 #include "ring_bench.h"
 
 #include <sched.h>
@@ -58,44 +57,35 @@ static const struct plx_option options[] = {
 
 /* Checks ----------------------------------------------------------------------------------- */
 
-/* Parse a list of names or numbers into bits. */
-static int parse_list(const char *option, const char *text, const char *const *names,
-		      unsigned count, const char *allowed, unsigned *bits_out)
+/* Turn a list of words into bits. */
+static int parse_list(const char *option, const char *text, const char *const *words,
+		      unsigned *bits_out)
 {
-	const char *word = text;
+	char copy[128], *rest = copy, *word;
+	unsigned i;
 
+	snprintf(copy, sizeof(copy), "%s", text);
 	*bits_out = 0;
-	for (;;) {
-		size_t len = strcspn(word, ",");
-		unsigned i = 0;
-
-		while (i < count && (strlen(names[i]) != len || strncmp(word, names[i], len) != 0))
-			i++;
-		if (i == count)
-			return plx_fail(EINVAL, "%s %s: '%.*s' is none of %s", option, text,
-					(int)len, word, allowed);
+	while ((word = strsep(&rest, ","))) {
+		if (plx_option_choice(option, word, words, &i) != 0)
+			return -EINVAL;
 		*bits_out |= 1U << i;
-		if (!word[len])
-			return 0;
-		word += len + 1;
 	}
+	return 0;
 }
 
 static int check_lists(void)
 {
-	static const char *const kinds[] = {"spsc", "mpsc", "mpmc"};
-	static const char *const bursts[] = {"1", "8", "32", "256"};
+	static const char *const kinds[] = {"spsc", "mpsc", "mpmc", NULL};
+	static const char *const bursts[] = {"1", "8", "32", "256", NULL};
 	int rc = 0;
 
 	perf_conf.kinds = (1U << PERF_KINDS) - 1;
 	perf_conf.bursts = perf_conf.mode == PERF_POOL ? 1 << 0 | 1 << 2 : (1U << PERF_BURSTS) - 1;
 	if (kinds_given)
-		rc = parse_list("--kinds", kinds_text, kinds, PERF_KINDS, "spsc, mpsc, mpmc",
-				&perf_conf.kinds);
+		rc = parse_list("--kinds", kinds_text, kinds, &perf_conf.kinds);
 	if (rc == 0 && bursts_given)
-		rc = parse_list("--bursts", bursts_text, bursts, PERF_BURSTS,
-				"1, 8, 32, 256, which this program is compiled for",
-				&perf_conf.bursts);
+		rc = parse_list("--bursts", bursts_text, bursts, &perf_conf.bursts);
 	return rc;
 }
 

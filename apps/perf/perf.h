@@ -95,8 +95,8 @@ struct idle_tcp {
 	uint32_t away;
 	struct plx_listener *listener;
 	struct plx_link *link; /* of lcore `away` */
-	bool accepted, connected, failed;
-	unsigned closed;
+	unsigned open, closed; /* ends */
+	bool failed;
 	char error[256];
 };
 

@@ -3,8 +3,6 @@
  * caches that make it cheap. */
 #include "pool_bench.h"
 
-#include "plx_lcore.h"
-
 #define MAKERS 3
 
 struct bench {

@@ -3,8 +3,6 @@
  * main lcore's CPU without huge pages, devices or files. */
 #include "pool_bench.h"
 
-#include "plx_lcore.h"
-
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>

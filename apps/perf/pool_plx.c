@@ -2,9 +2,6 @@
 /* Pollux's pools in the loops of pool_bench.h. */
 #include "pool_bench.h"
 
-#include "plx_lcore.h"
-#include "plx_mem.h"
-
 static inline PLX_ALWAYS_INLINE bool get(void *pool, void **objects, uint32_t count)
 {
 	if (count > 1)

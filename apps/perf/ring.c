@@ -5,9 +5,6 @@
  * use the same memory. */
 #include "ring_bench.h"
 
-#include "plx_lcore.h"
-#include "plx_mem.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results: medians, a table for people, JSON for scripts. */
 #include "perf.h"
-#include "plx_lcore.h"
-#include "plx_mem.h"
 #include "ring_bench.h"
 
 #include <math.h>

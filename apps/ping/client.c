@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The link of a measuring client: it opens, carries the load, and closes after the last message. */
 #include "ping.h"
-#include "plx_lcore.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-ping --explain: the result as sentences, for new users. */
 #include "ping.h"
-#include "plx_lcore.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,8 +4,6 @@
 #include "ping.h"
 #include "plx_rpc.h"
 
-#include <errno.h>
-
 #define STATUS_FAILED 1 /* of plx_app_start */
 
 static struct ping_conf conf = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is measured on a link: round trips, or messages one way. */
 #include "ping.h"
-#include "plx_lcore.h"
 
 #include <inttypes.h>
 #include <string.h>

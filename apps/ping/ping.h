@@ -5,7 +5,6 @@
 #define PING_H
 
 #include "load.h"
-#include "plx_fabric.h"
 
 #define PING_COPY_MAX 1024 /* longer messages are sent by reference */
 #define PING_WINDOW   6    /* receive buffers of a round-trip link, at most */

@@ -2,10 +2,8 @@
 /* plx-ping --self: starts plx-ping --listen as a second process, the server of this run. */
 #include "ping.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <plx_lcore.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-ping --listen: answers messages or, with --sink, drops them, and counts both. */
 #include "ping.h"
-#include "plx_lcore.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -36,8 +36,8 @@ refuses()
 
 refuses 'what to do is missing; give ring, pool or hop' --rounds 1
 refuses 'rings: unknown word; give ring, pool or hop; did you mean ring?' rings
-refuses "'spmc' is none of spsc, mpsc, mpmc" ring --kinds spsc,spmc
-refuses "'' is none of" ring --bursts 8,
+refuses '--kinds spmc: unknown value; give one of: spsc, mpsc, mpmc' ring --kinds spsc,spmc
+refuses '--bursts : unknown value' ring --bursts 8,
 refuses 'a burst of 256 needs more' ring --capacity 256
 refuses '--kinds: not for hop' hop --kinds spsc
 refuses 'install libdpdk-dev' ring --compare dpdk

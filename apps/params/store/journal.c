@@ -11,7 +11,6 @@
 #include "plx_lcore.h"
 #include "tables.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -73,8 +72,7 @@ struct journal {
 	char error[ERROR_BYTES];
 };
 
-/* The thread -------------------------------------------------------------------------------------
- */
+/* The thread ---------------------------------------------------------------------------------- */
 
 /* Skips changes that the file rejects; they would block all others forever.
  * Return: 0; -EUCLEAN; -EIO. */
@@ -123,8 +121,7 @@ static void *write_batches(void *arg)
 	}
 }
 
-/* Batches ----------------------------------------------------------------------------------------
- */
+/* Batches ------------------------------------------------------------------------------------- */
 
 static struct numbers ahead_of(struct numbers given)
 {
@@ -233,8 +230,7 @@ static void on_written(struct plx_signal *signal, uint64_t fires, void *arg)
 		answer_some(journal);
 }
 
-/* Changes ----------------------------------------------------------------------------------------
- */
+/* Changes ------------------------------------------------------------------------------------- */
 
 uint64_t journal_next_revision(const struct journal *journal)
 {
@@ -282,8 +278,7 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 	}
 }
 
-/* Begin and end ----------------------------------------------------------------------------------
- */
+/* Begin and end ------------------------------------------------------------------------------- */
 
 static int write_mark(struct journal *journal, struct numbers mark)
 {

@@ -3,7 +3,6 @@
  * Neither ever needs rebuilding. */
 #include "store.h"
 
-#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +53,7 @@ uint32_t store_count(const struct store *store)
 	return store->count;
 }
 
-/* Lookups ----------------------------------------------------------------------------------------
- */
+/* Lookups ------------------------------------------------------------------------------------- */
 
 /* A name to look for. A search passes by the first node above it. */
 struct place {
@@ -113,8 +111,7 @@ const struct param *store_next(const struct param *param)
 	return (const struct param *)TAILQ_NEXT(node_of(param), link);
 }
 
-/* Changes ----------------------------------------------------------------------------------------
- */
+/* Changes ------------------------------------------------------------------------------------- */
 
 /* Return: false: out of memory; the node is unchanged. */
 static bool copy_into(struct node *node, const struct param *param)

@@ -2,9 +2,9 @@
 /* Opening and closing the file. */
 #include "tables_priv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +41,6 @@ int tables_fail(const struct tables *tables, int error, const char *what)
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
 }
 
-static void folder_of(const char *path, char out[PATH_MAX])
-{
-	const char *slash = strrchr(path, '/');
-
-	if (slash)
-		snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-	else
-		snprintf(out, PATH_MAX, ".");
-}
-
 /* Return: whether the path is a dangling symbolic link; sets an error text. */
 static bool is_dangling(const struct tables *tables)
 {
@@ -69,12 +59,14 @@ static bool is_dangling(const struct tables *tables)
 /* SQLite only reports that it cannot open the file, so look for the reason. */
 static int fail_to_open(const struct tables *tables, int error, const char *what)
 {
-	char folder[PATH_MAX];
+	char path[PATH_MAX];
+	const char *folder;
 	struct stat there;
 
 	if (is_dangling(tables))
 		return -ENOENT;
-	folder_of(tables->path, folder);
+	snprintf(path, sizeof(path), "%s", tables->path);
+	folder = dirname(path);
 	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
 		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",
 				tables->path);
@@ -199,8 +191,7 @@ static int open_file(struct tables *tables)
 	return 0;
 }
 
-/* The log -----------------------------------------------------------------------------------------
- */
+/* The log ------------------------------------------------------------------------------------- */
 
 /* SQLite locks the file. It does not lock the log, finds it by name, and would apply it to any file
  * that gets the name, so this process locks it too. Some file systems cannot lock.
@@ -268,8 +259,7 @@ static void end_log(struct tables *tables)
 		sqlite3_file_control(tables->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps);
 }
 
-/* All together -----------------------------------------------------------------------------------
- */
+/* All together -------------------------------------------------------------------------------- */
 
 /* Request the lock before reading: SQLite takes it then and keeps it. Two writing processes would
  * not see each other's changes. A commit is on the disk when it returns. */

@@ -5,7 +5,6 @@
 
 #include "tables.h"
 
-#include <limits.h>
 #include <sqlite3.h>
 
 enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };

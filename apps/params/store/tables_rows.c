@@ -3,7 +3,6 @@
  * checked: a row that could not be written back unchanged would block all writing later. */
 #include "tables_priv.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Greater revisions and ids were never given. */
@@ -40,8 +39,7 @@ static const char select_all[] =
 	" END FROM params ORDER BY name";
 /* clang-format on */
 
-/* One row ----------------------------------------------------------------------------------------
- */
+/* One row ------------------------------------------------------------------------------------- */
 
 /* Return: -1: unknown. */
 static int index_of(const char *const *names, const unsigned char *text)
@@ -86,13 +84,14 @@ static const char *read_kind(sqlite3_stmt *row, struct param_kind *kind)
 static const char *read_row(sqlite3_stmt *row, struct param *param)
 {
 	const char *wrong = (const char *)sqlite3_column_text(row, WRONG);
+	int alarm = index_of(param_alarms, sqlite3_column_text(row, ALARM)); /* if not wrong */
 
 	*param = (struct param){
 		.name = (const char *)sqlite3_column_text(row, NAME),
 		.name_length = (uint32_t)sqlite3_column_bytes(row, NAME),
 		.id = (uint64_t)sqlite3_column_int64(row, ID),
 		.revision = (uint64_t)sqlite3_column_int64(row, REVISION),
-		.alarm = {(enum alarm_state)index_of(param_alarms, sqlite3_column_text(row, ALARM)),
+		.alarm = {alarm < 0 ? ALARM_NONE : (enum alarm_state)alarm,
 			  sqlite3_column_int(row, LEVEL),
 			  (uint64_t)sqlite3_column_int64(row, SINCE)},
 	};
@@ -107,8 +106,7 @@ static const char *read_row(sqlite3_stmt *row, struct param *param)
 	return wrong;
 }
 
-/* All rows ---------------------------------------------------------------------------------------
- */
+/* All rows ------------------------------------------------------------------------------------ */
 
 static int prepare(struct tables *tables, const char *sql, sqlite3_stmt **row_out)
 {
@@ -182,8 +180,7 @@ int tables_load(struct tables *tables, struct store *store, struct numbers *give
 	return rc ? rc : load_params(tables, store, given_out);
 }
 
-/* Writing ----------------------------------------------------------------------------------------
- */
+/* Writing ------------------------------------------------------------------------------------- */
 
 /* A full disk may have room later. A record that the table rejects will be rejected again, and a
  * damaged file accepts nothing. */
