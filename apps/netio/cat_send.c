@@ -164,7 +164,7 @@ static void closed(enum plx_link_reason reason, const char *why)
 	cat_end();
 }
 
-/* Define the callbacks of a kind of socket, and set them in the socket of that name. */
+/* Define the callbacks of a kind of socket, and a function that sets them. */
 #define CALLBACKS(kind, type)                                                        \
 	static void kind##_established(struct type *socket)                          \
 	{                                                                            \

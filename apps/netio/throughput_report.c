@@ -41,26 +41,19 @@ static const struct plx_option options[] = {
 
 static int parse_sizes(void)
 {
-	char text[256], *rest, *word;
+	struct throughput_conf *conf = &throughput_conf;
+	char text[1024], *rest = text, *word;
 
-	if (snprintf(text, sizeof(text), "%s", throughput_conf.sizes_text) >= (int)sizeof(text))
-		return plx_fail(EINVAL, "--sizes: too long; give at most %d sizes",
-				THROUGHPUT_SIZES_MAX);
-	for (word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-		int rc;
-
-		if (throughput_conf.size_count == THROUGHPUT_SIZES_MAX)
-			return plx_fail(EINVAL, "--sizes %s: give at most %d",
-					throughput_conf.sizes_text, THROUGHPUT_SIZES_MAX);
-		rc = plx_parse_size("--sizes", word, 1, 16 << 20,
-				    &throughput_conf.sizes[throughput_conf.size_count]);
-		if (rc)
-			return rc;
-		throughput_conf.size_count++;
+	snprintf(text, sizeof(text), "%s", conf->sizes_text);
+	while ((word = strsep(&rest, ","))) {
+		if (conf->size_count == THROUGHPUT_SIZES_MAX)
+			return plx_fail(EINVAL, "--sizes %s: give at most %d", conf->sizes_text,
+					THROUGHPUT_SIZES_MAX);
+		if (plx_parse_size("--sizes", word, 1, 16 << 20,
+				   &conf->sizes[conf->size_count++]) != 0)
+			return -EINVAL;
 	}
-	return throughput_conf.size_count
-		     ? 0
-		     : plx_fail(EINVAL, "--sizes: none; give sizes such as 64,1K,64K");
+	return 0;
 }
 
 static int check(void)
