@@ -44,41 +44,6 @@ PLX_TEST(finds_values_by_whole_names)
 	assert_string_equal(value, "");
 }
 
-MADE_UP_TEST(a_missing_or_long_file_reads_as_empty)
-{
-	char text[8];
-
-	assert_false(info_read(text, sizeof(text), "%s/none", root));
-	assert_string_equal(text, "");
-	put("/long", "12345678");
-	assert_false(info_read(text, sizeof(text), "%s/long", root));
-	assert_string_equal(text, "");
-	put("/fits", "123456\n");
-	assert_true(info_read(text, sizeof(text), "%s/fits", root));
-	assert_string_equal(text, "123456");
-	put("/words", "none");
-	assert_int_equal(info_read_number(7, "%s/words", root), 7);
-}
-
-MADE_UP_TEST(finds_paths)
-{
-	glob_t paths;
-	int sum = 0;
-
-	put("/d/12", "");
-	put("/d/3/file", "");
-	put("/d/-5", "");
-	put("/d/.6", "");
-	paths = info_glob("%s/d/[0-9]*", root);
-	for (size_t i = 0; i < paths.gl_pathc; i++)
-		sum += info_id_of(paths.gl_pathv[i]);
-	assert_int_equal(sum, 12 + 3);
-	globfree(&paths);
-	paths = info_glob("%s/none/*", root);
-	assert_int_equal(paths.gl_pathc, 0);
-	globfree(&paths);
-}
-
 MADE_UP_TEST(sees_cpus_cores_and_nodes)
 {
 	struct plx_topo *topo;
