@@ -131,6 +131,14 @@ TEST(a_failing_disk_is_retried)
 	assert_int_equal(stats.commits, 1);
 }
 
+TEST(changes_of_one_turn_are_one_transaction)
+{
+	put_many(100);
+	wait_for_answers();
+	close_it();
+	assert_int_equal(stats.commits, 1);
+}
+
 /* The thread has the batch when the end comes. */
 TEST(a_write_that_fails_at_shutdown_is_retried)
 {
