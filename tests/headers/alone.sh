@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each installed header compiles alone, in strict C and C++, with the warnings that users turn on. macros.c uses each
-# of their macros, since an unused macro may hold anything.
+# Each installed header compiles alone, in strict C and C++, with the warnings that users turn on. Each of
+# their macros is used, since an unused macro may hold anything: numbers here, the others in macros.c.
 #
 #     alone.sh COMPILER HEADER...
 set -uo pipefail
@@ -33,8 +33,25 @@ for header in "${headers[@]}"; do
 done
 compiles "$macros"
 
-unused=$(comm -23 <(sed -nE 's/^ *# *define +(\w+).*/\1/p' "${headers[@]}" | grep -v '_H$' | sort -u) \
-	<(grep -oE '\w+' "$macros" | sort -u))
+# defined REGEX: the macros of the headers with that text after the name.
+defined()
+{
+	sed -nE "s/^ *# *define +(\\w+)$1.*/\\1/p" "${headers[@]}" | grep -v '_H$' | sort -u |
+		comm -23 - <(grep -oE '\w+' "$macros" | sort -u)
+}
+
+# What macros.c does not use must be a number.
+numbers=$(mktemp)
+trap 'rm -f "$numbers"' EXIT
+{
+	grep '^#include' "$macros"
+	printf 'static const unsigned long long numbers[] = {\n'
+	defined '[[:space:]]+[^[:space:]]' | sed 's/$/,/'
+	printf '};\nint main(void) { return numbers[0] > 1; }\n'
+} >"$numbers"
+compiles "$numbers"
+
+unused=$(defined '\(')
 if [[ -n $unused ]]; then
 	echo "alone.sh: use these macros of the installed headers in ${macros#"$PWD"/}:" "${unused//$'\n'/ }"
 	status=1
