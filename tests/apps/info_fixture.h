@@ -30,10 +30,4 @@ void sound_rdma_host(void);
 /** Remove the defects again. */
 void restore_host(void);
 
-/* The groups of tests, one per file. Return: the number of failures. */
-int info_gather_tests(void);
-int info_claims_tests(void);
-int info_doctor_tests(void);
-int info_show_tests(void);
-
 #endif

