@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Shared by the tests of netio-cat. Sourced, with the program and the provider (default: tcp) as arguments.
+# Shared by the tests of netio-cat. Sourced, with the program as argument.
 # shellcheck disable=SC2034 # for those that source it
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 cat=$1
-provider=${2:-tcp}
+provider=auto
 port=
 # On a busy host a peer may be silent for longer than the default.
 heartbeat=1s:10s
@@ -20,14 +20,20 @@ run()
 
 	shift 2
 	: >"$temp/$name.err"
-	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- "$@" <&0 2>"$temp/$name.err" &
+	"$cat" "$mode" --huge none --idle event --provider "$provider" --heartbeat "$heartbeat" -- "$@" <&0 2>"$temp/$name.err" &
 	pid=$!
 	pid_of[$name]=$pid
 	pids+=("$pid")
 }
 
-# listening NAME: sets `port`.
-listening()
+# comes NAME MODE ADDRESS WORD...: subscribe, send or push to it.
+comes()
+{
+	run "$1" "$2" --connect "127.0.0.1:$3" "${@:4}"
+}
+
+# up NAME: sets `port`.
+up()
 {
 	wait_until "port=\$(sed -n 's/^listening on .*://p' '$temp/$1.err'); [[ -n \$port ]]" && return
 	check "$1 comes up" false
@@ -38,7 +44,7 @@ listening()
 serve()
 {
 	run "$1" "$2" --listen 127.0.0.1:0 "${@:3}"
-	listening "$1" >&2
+	up "$1"
 }
 
 # ended NAME: wait for its end; returns its status.
@@ -54,11 +60,15 @@ stop()
 	ended "$1"
 }
 
-# ends_well TEXT NAME: with 0.
-ends_well()
+# ended_well NAME...: with 0.
+ended_well()
 {
-	ended "$2"
-	check "$1: $2 ends with 0" "(($? == 0))"
+	local name
+
+	for name; do
+		ended "$name"
+		check "$name ends with 0" "(($? == 0))"
+	done
 }
 
 # slowly FILE: copies its input to FILE after a delay longer than closing waits.
@@ -84,7 +94,5 @@ stays_open()
 	exec sleep 60
 }
 
-seq 100000 >"$temp/lines"
+seq 50000 >"$temp/lines"
 printf 'one\n\n  three\t\nlast, without an end' >"$temp/few"
-head -c 3000000 /dev/urandom >"$temp/bytes"
-

@@ -6,8 +6,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-mkfifo "$temp/fifo"
-
 # waits FILE: copies its input to FILE once $temp/go exists.
 waits()
 {
@@ -16,34 +14,32 @@ waits()
 }
 
 # shellcheck disable=SC2317 # wait_until calls it
-# waits_for_reader PID: whether it has written something, and is blocked by a full pipe.
+# waits_for_reader NAME: whether it has written something, and is blocked by a full pipe.
 waits_for_reader()
 {
-	local before after
+	local before after io=/proc/${pid_of[$1]}/io
 
-	before=$(grep wchar "/proc/$1/io")
+	before=$(grep wchar "$io")
 	sleep 0.2
-	after=$(grep wchar "/proc/$1/io")
+	after=$(grep wchar "$io")
 	[[ $before == "$after" ]] && ((${after#*: } >= 32768))
 }
 
-# Messages that a receiver has taken are written after a signal: the first lines, because the sender waits for them. If the
-# host stops this script, the reader may be later than netio-cat's 2 s: then repeat.
+# Messages that a receiver has taken are written after a signal: the first lines, because the sender waits for them. If
+# the host stops this script, the reader may be later than netio-cat's 2 s: then repeat.
 for _ in {1..5}; do
 	rm -f "$temp/go" "$temp/slow"
 	serve recv recv > >(waits "$temp/slow")
-	taker=$pid
-	run send send --connect "127.0.0.1:$port" <"$temp/lines"
-	giver=$pid
-	wait_until 'waits_for_reader "$taker"'
+	comes send send "$port" <"$temp/lines"
+	wait_until 'waits_for_reader recv'
 	begin=${EPOCHREALTIME/./}
-	kill -TERM "$taker"
+	kill -TERM "${pid_of[recv]}"
 	sleep 0.3
 	touch "$temp/go"
 	took_us=$((${EPOCHREALTIME/./} - begin))
-	ends "$taker"
+	ended recv
 	status=$?
-	kill_off "$giver"
+	kill_off "${pid_of[send]}"
 	((took_us > 1500000)) || break
 done
 wait_until "[[ -s '$temp/slow' && -z \$(tail -c 1 '$temp/slow') ]]"
@@ -57,63 +53,38 @@ sips()
 }
 
 # A slow reader does not delay the end for long.
-serve send publish -t 7 <"$temp/lines"
-giver=$pid
-run sub subscribe --connect "127.0.0.1:$port" -t 7 --slow block > >(sips)
+serve pub publish -t 7 <"$temp/lines"
+comes sub subscribe "$port" -t 7 --slow block > >(sips)
 reader=$!
-taker=$pid
-wait_until "grep -q subscribed '$temp/sub.err'"
-wait_until 'waits_for_reader "$taker"'
+wait_until 'waits_for_reader sub'
 began=$SECONDS
-kill "$taker"
-ends "$taker"
+stop sub
 check 'a slow reader ends subscribe with 1, soon' \
 	"(($? == 1 && SECONDS - began < 20)) && grep -q 'standard output did not take all within 5 s: ' '$temp/sub.err'"
-kill_off "$reader"
-kill_off "$giver"
+kill_off "$reader" "${pid_of[pub]}"
 
 # A reader that leaves is noticed while no messages arrive.
+mkfifo "$temp/fifo"
 head -n 1 <"$temp/fifo" >"$temp/out" &
-head=$!
 run recv recv --listen 127.0.0.1:0 >"$temp/fifo"
-recv=$pid
-listening recv
-run send send --connect "127.0.0.1:$port" <<<'one'
-ends "$pid"
-wait "$head"
-ends "$recv"
+up recv
+comes send send "$port" <<<'one'
+ended recv
 check 'recv ends when its reader leaves' \
 	"(($? == 1)) && [[ \$(<'$temp/out') == one ]] && grep -q 'standard output: nobody reads it' '$temp/recv.err'"
 
-# lines LENGTH LETTER: print 1000 such lines.
-lines()
-{
-	yes "$(head -c "$1" /dev/zero | tr '\0' "$2")" | head -n 1000
-}
-
-# share NAME LENGTH: two receivers write lines of that length to descriptor 3.
+# share NAME LENGTH: no line of that length is split, which two receivers write to descriptor 3.
 share()
 {
-	local pair=() ports=() letter
+	local letter
 
 	for letter in a b; do
-		run "recv-$letter" recv --listen 127.0.0.1:0 --count 1000 >&3
-		pair+=("$pid")
-		listening "recv-$letter"
-		ports+=("$port")
+		serve "recv-$letter" recv --count 1000 >&3
+		comes "send-$letter" send "$port" < <(yes "$(head -c "$2" /dev/zero | tr '\0' $letter)" | head -n 1000)
 	done
 	exec 3>&-
-	run send-a send --connect "127.0.0.1:${ports[0]}" < <(lines "$2" a)
-	run send-b send --connect "127.0.0.1:${ports[1]}" < <(lines "$2" b)
-	for pid in "${pair[@]}"; do
-		ends "$pid"
-		check "$1: a receiver ends with 0" "(($? == 0))"
-	done
-}
-
-# whole NAME LENGTH: no line of either is split.
-whole()
-{
+	ended_well recv-a recv-b
+	[[ -z ${reader-} ]] || wait "$reader"
 	check "$1: lines of $2 bytes are whole" \
 		"[[ \$(LC_ALL=C awk 'length() != $2 || !/^(a+|b+)\$/ {bad++} END {print bad + 0, NR}' '$temp/both') == '0 2000' ]]"
 }
@@ -121,21 +92,18 @@ whole()
 exec 3> >(sleep 1 && cat >"$temp/both") # until both are held up
 reader=$!
 share pipe 4095
-wait "$reader"
-whole pipe 4095
+reader=''
 : >"$temp/both"
 exec 3>>"$temp/both"
 share file 20000
-whole file 20000
 
 # A closed stream; apps/output has the other.
 : >"$temp/recv.err"
 "$cat" recv --huge none -- --listen 127.0.0.1:0 2>"$temp/recv.err" >&- &
-recv=$!
-pids+=("$recv")
-listening recv
-run send send --connect "127.0.0.1:$port" <<<'one'
-ends "$recv"
+pid_of[recv]=$!
+up recv
+comes send send "$port" <<<'one'
+ended recv
 check 'recv without an output ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard output: it is closed$' '$temp/recv.err'"
-kill_off "$pid"
+kill_off "${pid_of[send]}"
 exit $failed

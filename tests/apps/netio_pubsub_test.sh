@@ -10,7 +10,7 @@ heartbeat=1s:20s # on a busy host no process runs every 500 ms
 
 bench()
 {
-	timeout -k 5 60 "$apps/netio-pubsub-bench" --huge none ${heartbeat:+--heartbeat "$heartbeat"} "$@" </dev/null
+	timeout -k 5 60 "$apps/netio-pubsub-bench" --huge none --heartbeat "$heartbeat" "$@" </dev/null
 }
 
 # publish PROVIDER OPTION...: in the background; sets `publisher` and `address`.
@@ -54,45 +54,6 @@ ends_well 'the others, although one is killed' "$others"
 check 'they miss nothing' "grep -q '^2 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
 ends "$publisher"
 check 'the publisher reports it' "(($? == 1)) && grep -q 'cycles/copy' '$temp/out' && grep -q 'went away' '$temp/out.err'"
-pids=()
-
-# One of five allows losses and is stopped until its publisher is done. The others miss nothing, and it learns of
-# everything that it missed.
-heartbeat=off
-for policy in disconnect drop-old; do # the others: tests/unit/netio/slow_test.c
-	duration=3
-	[[ $policy == disconnect ]] && duration=9 # closing takes 5 s
-	publish tcp --subscribers 5 --rate 100000 --duration ${duration}s --json "$temp/row.json"
-	start slow "$apps/netio-pubsub-bench" --huge none --provider tcp --heartbeat off -- --connect "$address" --slow "$policy"
-	slow=$pid
-	wait_until "grep -q '^subscribed' '$temp/slow'"
-	kill -STOP "$slow"
-	start sub bench --provider tcp -- --connect "$address" --subscribers 4 --json "$temp/others.json"
-	others=$pid
-	[[ $policy == disconnect ]] || { sleep 4; kill -CONT "$slow"; }
-	ends_well "$policy: the publisher" "$publisher"
-	kill -CONT "$slow" 2>/dev/null
-	ends_well "$policy: the others" "$others"
-	check "$policy: they miss nothing" \
-		"grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub' && ! grep missed '$temp/sub'"
-	wait "$slow"
-	status=$?
-	each=$(sed -n 's/^4 subscribers got \([0-9]*\) .*/\1/p' "$temp/sub")
-	each=$((each / 4))
-	got=$(sed -n 's/^1 subscribers got \([0-9]*\) .*/\1/p' "$temp/slow")
-	missed=$(sed -n 's/ were missed, and told$//p' "$temp/slow")
-	if [[ $policy == disconnect ]]; then
-		check "$policy: it was disconnected, and reports it" "grep -q 'too slow' '$temp/out' && (($status))"
-	else
-		check "$policy: $each, got $got, missed ${missed:-0}" "(($status == 0 && got + missed == each))"
-	fi
-	check "$policy: the rate that was reached is in both files" \
-		"jq -es '.[0].rate_asked == 100000 and (map(.messages_per_s // .messages_per_s_least) |
-			all(.[]; . > 50000 and . < 150000))' '$temp/row.json' '$temp/others.json' >'$temp/jq'"
-	check "$policy: nobody holds up the publisher: $each in $duration.1 s, at 100000 a second" \
-		"((each >= duration * 50000))"
-done
-heartbeat=1s:20s
 pids=()
 
 gives 'neither --listen nor --connect' 2 '*give --listen ADDR*' bench -- --subscribers 2
