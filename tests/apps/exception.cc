@@ -76,13 +76,13 @@ static void tasks()
 	check(plx_loop_run() == 0 && ran == 2, "a task that follows one that threw");
 }
 
-/* Links: what throws does so once, and every message arrives ---------------------------------- */
+/* Links: each callback throws once, and every message arrives ---------------------------------- */
 
 static const size_t long_bytes = 100000; /* in several frames */
 
-enum kind { MESSAGE, LONG_MESSAGE, SENT, KINDS };
+enum kind { OPEN, HELLO, MESSAGE, LONG_MESSAGE, SENT, WRITABLE, CLOSE, KINDS };
 static bool has_thrown[KINDS];
-static unsigned got, got_long;
+static unsigned opened, lost, got, got_long;
 static struct plx_link *sender_link;
 
 static void throw_once(kind which)
@@ -95,8 +95,30 @@ static void throw_once(kind which)
 
 static void on_open(struct plx_link *link, void *user)
 {
-	if (user)
-		sender_link = link;
+	opened++;
+	if (!user) { /* it arrives before the other side's on_open, or soon after it */
+		plx_link_send(link, "early", 5);
+		return;
+	}
+	sender_link = link;
+	throw_once(OPEN);
+}
+
+static const char *on_hello(struct plx_link *, void *)
+{
+	throw_once(HELLO);
+	return nullptr;
+}
+
+static void on_writable(struct plx_link *, void *)
+{
+	throw_once(WRITABLE);
+}
+
+static void on_close(struct plx_link *, enum plx_link_reason reason, const char *, void *)
+{
+	lost += reason != PLX_LINK_CLOSED;
+	throw_once(CLOSE);
 }
 
 static void on_message(struct plx_link *, struct plx_buf *message, void *)
@@ -131,7 +153,7 @@ static void send_all()
 			accepted_long++;
 		turn_until([turns = 0]() mutable { return turns++ > 0; }, "a turn");
 	}
-	turn_until([=] { return got == accepted && got_long == accepted_long; },
+	turn_until([=] { return got == accepted + 1 && got_long == accepted_long; },
 		   "each message arrives");
 }
 
@@ -144,23 +166,29 @@ static void links(const char *provider)
 
 	for (bool &thrown : has_thrown)
 		thrown = false;
-	got = got_long = 0;
-	sender_link = nullptr;
+	opened = lost = got = got_long = 0;
 	events.on_open = on_open;
+	events.on_hello = on_hello;
 	events.on_message = on_message;
+	events.on_writable = on_writable;
+	events.on_close = on_close;
 	listen.link.events = &events;
 	listen.link.provider = provider;
 	listen.link.message_max_bytes = long_bytes;
 	check(plx_link_listen("127.0.0.1:0", &listen, &listener) == 0, "plx_link_listen");
 	listen.link.user = &sender_link;
-	check(plx_link_connect(plx_listener_address(listener), &listen.link, &link) == 0,
-	      "plx_link_connect");
-	turn_until([] { return sender_link != nullptr; }, "connecting");
+	listen.link.connect_timeout_ns = 200 * PLX_NS_PER_MS;
+	/* The request that on_hello leaves is lost, and ends when its time is up. */
+	for (unsigned i = 0; opened < 2 && i < 3; i++) {
+		check(plx_link_connect(plx_listener_address(listener), &listen.link, &link) == 0,
+		      "plx_link_connect");
+		turn_until([=] { return opened == 2 || lost > i; }, "connecting");
+	}
 	send_all();
-	for (bool thrown : has_thrown)
-		check(thrown, "a callback has not run");
 	plx_link_close(sender_link);
 	turn_until([] { return plx_fabric_open_count() == 1; }, "closing");
+	for (bool thrown : has_thrown)
+		check(thrown, "a callback has not run");
 	plx_listener_close(listener);
 }
 
