@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many subscribe sockets or clients of services that connect to one address, as often as needed,
- * until SIGTERM. Prints "waiting" when each has tried. With --cpu it prints the CPU time that they
- * use while they wait. */
+/* Many subscribe sockets that connect to one address, as often as needed, until SIGTERM. Prints
+ * "waiting" when each has tried. With --cpu it prints the CPU time that they use while they wait.
+ */
 #include "app.h"
 #include "netio/netio.h"
-#include "plx_rpc.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #define SETTLE_NS PLX_NS_PER_S /* until each waits as long as it ever will */
 
-static const char *const kinds[] = {"subscribers", "clients", NULL};
 static const char *connect_address;
-static unsigned kind;
 static uint64_t count = 1, cpu_ns;
 
 static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &connect_address, "of a crowd-server", .required = true),
-	PLX_CHOICE("as", "KIND", &kind, kinds, "subscribers or clients"),
 	PLX_UINT("count", "N", &count, 1, 10000, "how many (default 1)"),
 	PLX_TIME("cpu", "TIME", &cpu_ns, 1, 0, "print the CPU time used meanwhile"),
 	PLX_OPTIONS_END,
@@ -29,7 +25,6 @@ static const struct plx_app app = {
 
 static struct netio_context ctx;
 static struct netio_subscribe_socket *sockets;
-static struct plx_rpc_client **clients;
 
 static int start_subscribers(void)
 {
@@ -43,16 +38,6 @@ static int start_subscribers(void)
 		rc = netio_subscribe_socket_init(&ctx.evloop, &sockets[i], &attr);
 		rc = rc ? rc : netio_subscribe(&sockets[i], host, port, i);
 	}
-	return rc;
-}
-
-static int start_clients(void)
-{
-	const char *const addresses[] = {connect_address, NULL};
-	int rc = 0;
-
-	for (uint64_t i = 0; rc == 0 && i < count; i++)
-		rc = plx_rpc_client_create(addresses, NULL, &clients[i]);
 	return rc;
 }
 
@@ -92,13 +77,10 @@ static void on_settled(struct plx_timer *it, void *arg)
 
 static void end(void)
 {
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count; i++)
 		netio_subscribe_socket_fini(&sockets[i]);
-		plx_rpc_client_destroy(clients[i]);
-	}
 	netio_fini(&ctx);
 	free(sockets);
-	free(clients);
 }
 
 int main(int argc, char **argv)
@@ -108,10 +90,9 @@ int main(int argc, char **argv)
 	if (status != PLX_APP_RUN)
 		return status;
 	sockets = calloc(count, sizeof(*sockets));
-	clients = calloc(count, sizeof(struct plx_rpc_client *));
-	if (!sockets || !clients)
+	if (!sockets)
 		return 1;
-	rc = kind == 0 ? start_subscribers() : start_clients();
+	rc = start_subscribers();
 	status = rc ? plx_app_fail(&app) : 0;
 	plx_timer_init(&timer, on_settled, NULL);
 	plx_timer_start(&timer, SETTLE_NS);

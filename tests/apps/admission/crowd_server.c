@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A publisher, a service or a listener for links, with default limits. Prints how long it took
- * until --expect connections were open at the same time, and serves until SIGTERM. */
+/* A publisher with default limits. Prints how long it took until --expect connections were open at
+ * the same time, and serves until SIGTERM. */
 #include "app.h"
 #include "netio/netio.h"
-#include "plx_rpc.h"
 
 #include <inttypes.h>
 
 #define LOOK_NS (2 * PLX_NS_PER_MS)
 
-enum kind { PUBLISHER, SERVICE, LINKS };
-
-static const char *const kinds[] = {"publisher", "service", "links", NULL};
 static const char *listen_address;
-static unsigned kind;
 static uint64_t expected, within_ns = 10 * PLX_NS_PER_S;
-static bool is_patient;
 
 static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_address, "where", .required = true),
-	PLX_CHOICE("as", "KIND", &kind, kinds, "publisher, service or links"),
 	PLX_UINT("expect", "N", &expected, 1, 0, "connections to time (default: none)"),
 	PLX_TIME("within", "TIME", &within_ns, 1, 0, "report them at latest (default 10s)"),
-	PLX_FLAG("patient", &is_patient, "links: connections may take any time to open"),
 	PLX_OPTIONS_END,
 };
 
@@ -31,12 +23,8 @@ static const struct plx_app app = {
 
 static struct netio_context ctx;
 static struct netio_publish_socket publisher;
-static struct plx_rpc_service *service;
-static struct plx_listener *listener;
 static struct plx_timer look;
-static uint64_t start_ns, half_ns = PLX_NEVER, open_count; /* the last: except a service's */
-
-/* Publisher ------------------------------------------------------------------------------------ */
+static uint64_t start_ns, half_ns = PLX_NEVER, open_count;
 
 /* A subscriber counts from its subscription on: then both sides have opened the connection. */
 static void on_subscribed(struct netio_subscriber *subscriber,
@@ -67,52 +55,9 @@ static int publish(void)
 	return netio_publish_listen(&publisher, host, port);
 }
 
-/* Service and links ---------------------------------------------------------------------------- */
-
-static int serve(void)
-{
-	int rc = plx_rpc_service_create(NULL, &service);
-
-	return rc ? rc : plx_rpc_service_listen(service, listen_address, NULL);
-}
-
-static void on_link_open(struct plx_link *link, void *user)
-{
-	open_count++;
-}
-
-static void on_link_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			  void *user)
-{
-	open_count--;
-}
-
-static int accept_links(void)
-{
-	static const struct plx_link_events events = {.on_open = on_link_open,
-						      .on_close = on_link_close};
-	struct plx_listen_attr attr = {.link = {.events = &events}};
-
-	if (is_patient)
-		attr.link.connect_timeout_ns = PLX_NEVER;
-	return plx_link_listen(listen_address, &attr, &listener);
-}
-
-/* ---------------------------------------------------------------------------------------------- */
-
-static uint64_t count_open(void)
-{
-	struct plx_rpc_service_stats stats;
-
-	if (kind != SERVICE)
-		return open_count;
-	plx_rpc_service_stats_read(service, &stats);
-	return stats.clients;
-}
-
 static void on_look(struct plx_timer *timer, void *arg)
 {
-	uint64_t count = count_open(), passed_ns = plx_now_ns() - start_ns;
+	uint64_t count = open_count, passed_ns = plx_now_ns() - start_ns;
 
 	if (half_ns == PLX_NEVER && count >= expected / 2)
 		half_ns = passed_ns;
@@ -127,9 +72,7 @@ static void on_look(struct plx_timer *timer, void *arg)
 
 static int start(void)
 {
-	int rc = kind == PUBLISHER ? publish() : kind == SERVICE ? serve() : accept_links();
-
-	if (rc)
+	if (publish() != 0)
 		return plx_app_fail(&app);
 	start_ns = plx_now_ns();
 	plx_app_say("listening on %s", listen_address);
@@ -149,8 +92,6 @@ int main(int argc, char **argv)
 		return status;
 	status = start();
 	netio_publish_socket_fini(&publisher);
-	plx_rpc_service_destroy(service);
-	plx_listener_close(listener);
 	netio_fini(&ctx);
 	return plx_app_finish(&app, status);
 }

@@ -21,14 +21,12 @@ static const char hello[16 + 14] = "\x93PLXTCP\n\x01\x01\x0e\0\0\0\0\0"
 				   "\1\0042XLP\2\2\2\0\3\2\2";
 
 static const char *connect_address, *from;
-static uint64_t count = 1, rate, for_ns = 10 * PLX_NS_PER_S, address_count = 1;
-static bool says_hello, leaves, comes_again, has_networks;
+static uint64_t count = 1, rate, for_ns = 10 * PLX_NS_PER_S;
+static bool says_hello, leaves, comes_again;
 
 static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &connect_address, "of the server, a number", .required = true),
 	PLX_TEXT("from", "IP", &from, "source address (default: the kernel's choice)"),
-	PLX_UINT("addresses", "N", &address_count, 1, 65536, "consecutive ones from there on"),
-	PLX_FLAG("networks", &has_networks, "IPv6: consecutive networks (/64) instead"),
 	PLX_UINT("count", "N", &count, 1, 100000, "connections in all (default 1)"),
 	PLX_UINT("rate", "N", &rate, 1, 10000, "a second (default: all at once)"),
 	PLX_TIME("for", "TIME", &for_ns, 1, 60 * PLX_NS_PER_S, "end then (default 10s)"),
@@ -41,54 +39,9 @@ static const struct plx_option options[] = {
 static const struct plx_app app = {
 	.name = "strangers", .summary = "connections that never open", .options = options};
 
-static struct sockaddr_storage to, source;
+static struct sockaddr_in to, source;
 static int epoll_fd, fds[OPEN_MAX]; /* -1: closed */
 static uint64_t made, closed_by_server;
-
-/* text: a number, IPv6 also in brackets. Return: whether it is one. */
-static bool parse(const char *text, unsigned port, struct sockaddr_storage *out)
-{
-	char host[INET6_ADDRSTRLEN] = "";
-	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
-
-	sscanf(text + (*text == '['), "%45[^]]", host);
-	*out = (struct sockaddr_storage){0};
-	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons((uint16_t)port);
-		return true;
-	}
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons((uint16_t)port);
-	return inet_pton(AF_INET6, host, &v6->sin6_addr) == 1;
-}
-
-/* The first source address, or its network, plus i. */
-static struct sockaddr_storage source_of(uint64_t i)
-{
-	struct sockaddr_storage it = source;
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&it;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&it;
-	uint8_t *at = it.ss_family == AF_INET ? (uint8_t *)&v4->sin_addr + 2
-					      : v6->sin6_addr.s6_addr + (has_networks ? 6 : 14);
-	uint64_t low = (uint64_t)(at[0] << 8 | at[1]) + i % address_count;
-
-	at[0] = (uint8_t)(low >> 8);
-	at[1] = (uint8_t)low;
-	return it;
-}
-
-/* It may be an address of a local route, which no interface has. */
-static int bind_to(int fd, uint64_t i)
-{
-	struct sockaddr_storage it = source_of(i);
-	const int on = 1;
-
-	setsockopt(fd, SOL_IP, IP_FREEBIND, &on, sizeof(on));
-	setsockopt(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-	return bind(fd, (struct sockaddr *)&it, sizeof(it));
-}
 
 static void close_at(uint64_t i)
 {
@@ -102,13 +55,15 @@ static int make_one(void)
 {
 	uint64_t at = made % OPEN_MAX;
 	struct epoll_event event = {.events = EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = at};
-	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
 	close_at(at);
 	fds[at] = fd;
-	if ((from && bind_to(fd, made) != 0) ||
+	setsockopt(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	if ((from && bind(fd, (struct sockaddr *)&source, sizeof(source)) != 0) ||
 	    (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS) ||
 	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
 		plx_app_say("%s", strerror(errno));
@@ -172,10 +127,11 @@ int main(int argc, char **argv)
 	if (plx_app_parse(argc - 1, argv + 1, &app) != 0 ||
 	    plx_address_split("--connect", connect_address, host, &port) != 0)
 		return plx_app_fail(&app);
-	if (!parse(host, port, &to) || (from && !parse(from, 0, &source)) ||
-	    (from && source.ss_family != to.ss_family)) {
-		plx_app_say("give numbers of one family, not %s and %s", connect_address,
-			    from ?: "none");
+	to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	source.sin_family = AF_INET;
+	if (inet_pton(AF_INET, host, &to.sin_addr) != 1 ||
+	    (from && inet_pton(AF_INET, from, &source.sin_addr) != 1)) {
+		plx_app_say("give numbers of IPv4");
 		return 2;
 	}
 	getrlimit(RLIMIT_NOFILE, &files);
