@@ -34,18 +34,18 @@ links()
 }
 
 clients=(--huge none --provider tcp --heartbeat off)
-start idle "$apps/plx-echo" --huge none --provider tcp --idle event --links-per-host 50 -- --listen 192.0.2.1:0
+start idle "$apps/plx-echo" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0
 listening "$temp/idle" || exit 1
 idle=$port
-start client on_host "$many_links" "${clients[@]}" --idle event --connect "192.0.2.1:$idle" --links 50
+start client on_host "$many_links" "${clients[@]}" --idle event --connect "192.0.2.1:$idle" --links 10
 first=$pid
-start busy "$apps/netio-pubsub-bench" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0 --subscribers 50 \
-	--rate 1000 --duration 300s
+start busy "$apps/netio-pubsub-bench" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0 --subscribers 10 \
+	--rate 100 --duration 300s
 listening "$temp/busy" || exit 1
 busy=$port
 start subscribers on_host "$apps/netio-pubsub-bench" "${clients[@]}" --idle event -- --connect "192.0.2.1:$busy" \
-	--subscribers 50 --slow drop-new
-check 'idle and busy links are open' "wait_until '((\$(links $idle) == 50 && \$(links $busy) == 50))'"
+	--subscribers 10 --slow drop-new
+check 'idle and busy links are open' "wait_until '((\$(links $idle) == 10 && \$(links $busy) == 10))'"
 sleep 1
 
 on_host ip link set cable down
@@ -59,6 +59,6 @@ check 'and busy ones' "(($(links "$busy") == 0))"
 kill_off "$first"
 
 on_host ip link set cable up
-start again on_host "$many_links" "${clients[@]}" --connect "192.0.2.1:$idle" --links 50
-check 'new clients are served' "wait_until 'grep -q \"echoed 50\" $temp/again $temp/again.err'"
+start again on_host "$many_links" "${clients[@]}" --idle event --connect "192.0.2.1:$idle" --links 10
+check 'new clients are served' "wait_until 'grep -q \"echoed 10\" $temp/again $temp/again.err'"
 exit "$failed"

@@ -38,7 +38,7 @@ measures()
 	start "$1" env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --connect "$address" \
 		--method pollux.echo --out "$temp/out" --name "$1" "${@:2}"
 	wait_until "grep -qs ' fabric: info: .* is open' '$temp/$1.err'" || fail "$1 is not under way"
-	sleep 1.5
+	sleep 1.2 # past the warm-up
 }
 
 start service "$apps/examples/service" --huge none --heartbeat 1s:20s --self-test 1000000000 --listen 127.0.0.1:0
@@ -61,18 +61,7 @@ check 'a file' "cmp -s '$temp/random' '$temp/back'"
 expect 0 '*pollux.echo*' --list
 
 # Errors.
-for wrong in '1.' '"a' '[1,]' '{"a" 1}' 'nul' '"\x"' '01' '{"a":1}x' "$(printf '%01001d' 0 | tr 0 '[')"; do
-	expect 2 '*--data-json: * at byte *' --method echo --data-json "$wrong"
-done
-expect 2 '*--data-json: duplicate object key*' --method echo --data-json '{"a":1,"a":2}'
 expect 1 '*the reply is no JSON: *--format text or hex*' --method echo --data '{' --format json
-expect 2 '*no hexadecimal digit*' --method echo --hex 0g
-expect 2 '*give pairs of them*' --method echo --hex 012
-expect 2 '*each are the request; give one*' --method echo --hex 01 --data x
-expect 2 '*--list shows the methods*' --list --method echo
-expect 2 '*--method NAME is missing*' --data x
-expect 2 '*--method 4294967296: *try plx-call --help' --method 4294967296
-expect 2 '*exclude each other*' --method echo --count 1 --duration 1
 expect 1 '*No such file*' --method echo --file "$temp/none"
 expect 1 '*give 4 bytes*an error, with code 22*' --method pollux.generate --data abc
 expect 1 '*has no such method; --list *' --method nope
@@ -84,9 +73,9 @@ expect 1 '*ended with: too big; it has not run; * 16 MiB' --method pollux.echo -
 expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' --method echo --size 64 --count 2000 --in-flight 16 \
 	--out "$temp/out" --name closed
 result closed '.count == 2000 and .size_bytes == 64 and .lost == 0 and .valid and .interrupted == null'
-expect '[03]' '*as they were due*' --method echo --count 1000 --rate 2000 --arrival poisson --out "$temp/out" --name open
-result open '.count + .lost == 1000 and .rate == 2000 and .arrival == "poisson" and .seed == 1'
-expect 3 '*achieved * of *scheduled requests*' --method echo --count 100000 --rate 50000000
+expect '[03]' '*as they were due*' --method echo --count 500 --rate 2000 --arrival poisson --out "$temp/out" --name open
+result open '.count + .lost == 500 and .rate == 2000 and .arrival == "poisson" and .seed == 1'
+expect 3 '*achieved * of *scheduled requests*' --method echo --count 20000 --rate 50000000
 # The time of comparing contents between round trips raises no doubt.
 gives 'plx-ping --process --size 64K' '[03]' '*full round trips of 65536 B*' timeout 30 "$apps/plx-ping" --huge none -- \
 	--connect "$address" --process --verify --size 64K --count 300 --warmup 10 --out "$temp/out" --name verified
@@ -112,9 +101,9 @@ expect 1 '*no service within 1 s: *speaks the echo of plx-ping*; --process calls
 for _ in {1..3}; do
 	expect 0 '*pollux.describe*' --process --list
 done
-expect '[03]' '*calls were refused*' --process --method pollux.echo --duration 500ms --in-flight 64
+expect '[03]' '*calls were refused*' --process --method pollux.echo --duration 200ms --in-flight 64
 gives 'plx-ping --process' '[03]' '*full round trips of 64 B*' timeout 30 "$apps/plx-ping" --huge none -- \
-	--connect "$address" --process --verify --duration 500ms
+	--connect "$address" --process --verify --duration 200ms
 
 # A service that is killed ends the measurement, which is not valid.
 measures killed --process --count 100000000

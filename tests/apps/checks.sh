@@ -53,12 +53,13 @@ clean_up()
 	rm -rf "$temp"
 }
 
-# wait_until CONDITION: for 30 s; returns whether it became true.
+# wait_until CONDITION: for 30 s; returns whether it became true. Waits without a process: read has nothing to read.
+exec {never}<> <(:)
 wait_until()
 {
-	for _ in {1..1500}; do
+	for _ in {1..750}; do
 		eval "$1" && return 0
-		sleep 0.02
+		read -rt 0.04 -u "$never" _
 	done
 	return 1
 }

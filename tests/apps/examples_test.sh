@@ -37,84 +37,43 @@ printed()
 	[[ $(<"$temp/$1") == "$2" ]]
 }
 
-# asked NAME: it prints its help, its version and what would run, and starts nothing; if it parses EAL options.
-asked()
-{
-	local file=$sources/$1.c required
-
-	grep -q '#include <plx_app.h>' "$file" || return 0
-	mapfile -t required < <(sed -n 's/^.*\(connect\|listen\)", &address.*/--\1\n127.0.0.1:1/p; s/.*LIST("send".*/--send\nx/p
-		s/.*TEXT("put".*/--put\nx/p; s/.*TEXT("name".*/--name\nx/p; s/.*TEXT("connect".*/--connect\n127.0.0.1:1/p' "$file")
-	run asked "$1" --help
-	check "$1 --help prints its options and the EAL's" "(($? == 0)) && grep -q '^Options of $1:' '$temp/asked' &&
-		grep -q '^  -l, --lcores LIST' '$temp/asked' && [[ ! -s '$temp/asked.err' ]]"
-	run asked "$1" --version
-	check "$1 --version prints one line" "(($? == 0)) && [[ \$(<'$temp/asked') == '$1 (Pollux '*', libfabric '*')' ]]"
-	run asked "$1" --dry-run --huge none "${required[@]}"
-	check "$1 --dry-run prints what would run, alone" "(($? == 0)) && [[ \$(head -c 11 '$temp/asked') == 'lcore 0: CP' ]] &&
-		[[ \$(tail -n 1 '$temp/asked') == self-test:* ]]"
-	run asked "$1" --nonsense
-	check "$1 refuses an unknown option" "(($? == 2)) && grep -qx 'try $1 --help' '$temp/asked.err'"
-	((${#required[@]} == 0)) && return
-	run asked "$1"
-	check "$1 names an option that is missing" "(($? == 2)) && grep -q '^$1: --.* is missing' '$temp/asked.err'"
-}
-
 # Their sources.
 for file in "$sources"/*.c; do
 	name=$(basename "$file" .c)
-	check "$name has at most 100 lines" "(($(wc -l <"$file") <= 100))"
-	check "$name says how to run it" "grep -q '^ \* Run it:  .*$name' '$file'"
-	check "$name is in the index" "grep -qF '[$name.c]($name.c)' '$sources/README.md'"
-	check "a page of the guide uses $name" \
-		"grep -qF '(../../apps/examples/$name.c)' '$PLX_SOURCE_ROOT'/doc/guide/*.md"
-	asked "$name"
+	check "$name has at most 100 lines, says how to run it, and is in the index and on a page of the guide" \
+		"(($(wc -l <"$file") <= 100)) && grep -q '^ \* Run it:  .*$name' '$file' &&
+			grep -qF '[$name.c]($name.c)' '$sources/README.md' &&
+			grep -qF '(../../apps/examples/$name.c)' '$PLX_SOURCE_ROOT'/doc/guide/*.md"
 	grep -q 'usage: ' "$file" || continue
-	run usage "$name"
-	check "$name without arguments prints its usage and ends with 2" \
-		"(($? == 2)) && grep -q '^usage: $name ' '$temp/usage.err'"
+	gives "$name without arguments" 2 "*usage: $name *" "$name"
 done
-while read -r file; do
-	check "the guide's $file exists" "[[ -f $sources/$file ]]"
-done < <(grep -oh '(../../apps/examples/[^)]*)' "$PLX_SOURCE_ROOT"/doc/guide/*.md | sed 's/.*examples.\(.*\))/\1/' | sort -u)
 
 # Over links.
 start server link_server "${eal[@]}" --listen 127.0.0.1:0
 server=$pid
 listening server
 run client link_client "${eal[@]}" --connect "$address" --send hello --send 'hello again'
-check 'link_client ends with 0' "(($? == 0))"
-check 'and prints the answers' "printed client \$'hello\nhello again'"
-
-run session session_client "${eal[@]}" --connect "127.0.0.1:1,$address" --send hello --send 'hello again'
-check 'session_client ends with 0' "(($? == 0))"
-check 'and prints the answers of the second address' "printed session \$'hello\nhello again'"
-
+check 'link_client prints the answers' "(($? == 0)) && printed client \$'hello\nhello again'"
 seq 20000 >"$temp/input"
 "$examples/embed" "${eal[@]}" --connect "$address" <"$temp/input" >"$temp/embed" 2>"$temp/embed.err"
-check 'embed ends with 0' "(($? == 0))"
-check 'and prints what it has read' "cmp '$temp/input' '$temp/embed'"
-
+check 'embed prints what it has read' "(($? == 0)) && cmp '$temp/input' '$temp/embed'"
 stops_well link_server "$server"
-check 'and has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
-run client link_client "${eal[@]}" --connect "$address" --send hello
-check 'link_client without a server ends with 1, and prints why' \
-	"(($? == 1)) && grep -q 'nobody\|refused' '$temp/client.err'"
+check 'it has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
 
-start session session_client "${eal[@]}" --connect "$address" --send hello
+# A session whose server comes later, at the second address.
+start session session_client "${eal[@]}" --connect "127.0.0.1:1,$address" --send hello --send 'hello again'
 session=$pid
 wait_until "grep -q refused '$temp/session.err'"
 start server link_server "${eal[@]}" --listen "$address"
 server=$pid
 ends_well session_client "$session"
-check 'session_client waits for its server' "printed session hello"
+check 'session_client waits for its server' "printed session \$'hello\nhello again'"
 stops_well link_server "$server"
 
 start server direct_server "${eal[@]}" --listen 127.0.0.1:0
 server=$pid
 listening server
 run client direct_client "${eal[@]}" --connect "$address" --put 'hello from far away'
-check 'direct_client ends with 0' "(($? == 0))"
 ends_well direct_server "$server"
 check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
 
@@ -123,20 +82,16 @@ start service service "${eal[@]}" --listen 127.0.0.1:0
 service=$pid
 listening service
 run client service_client "${eal[@]}" --connect "$address" --limit 42
-check 'service_client ends with 0' "(($? == 0))"
-check 'and prints the temperature' "printed client '21.5 degrees'"
-check 'the service has the limit' "grep -qx 'limit 42.0 degrees' '$temp/service'"
+check 'service_client sets a limit, and prints the temperature' \
+	"(($? == 0)) && printed client '21.5 degrees' && grep -qx 'limit 42.0 degrees' '$temp/service'"
 run client service_client "${eal[@]}" --connect "$address" --limit 101
 check 'a limit out of range ends with 1, and the reason' \
 	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
 run threads service_threads "${eal[@]}" --connect "$address" --calls 2000
-check 'service_threads ends with 0' "(($? == 0))"
-check 'and has all replies' "printed threads '8000 replies'"
+check 'service_threads has all replies' "(($? == 0)) && printed threads '8000 replies'"
 start threads service_threads "${eal[@]}" --connect "$address" --calls 4000000000
-threads=$pid
-wait_until "((\$(ls /proc/$threads/task | wc -l) > 4))"
-sleep 0.2
-stops_well service_threads "$threads"
+wait_until "((\$(ls /proc/$pid/task | wc -l) > 4))"
+stops_well service_threads "$pid"
 check 'and leaves no message' "! grep 'never received' '$temp/threads.err'"
 stops_well service "$service"
 
@@ -146,31 +101,23 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-params ]]; then
 	listening params
 	ask=("$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --connect "$address")
 	run define "${ask[@]}" --define hv/voltage --type real --value 1500 --unit V --max 2000
-	run other "${ask[@]}" --define other --type int --value 1
 	start follow params_client "${eal[@]}" --connect "$address" --name hv/voltage
 	follow=$pid
 	wait_until "grep -qx 'hv/voltage = 1500' '$temp/follow'"
-	run set "${ask[@]}" --set other --value 2
 	run set "${ask[@]}" --set hv/voltage --value 1600.5
-	run define "${ask[@]}" --define hv/voltage --type text --value off
 	run remove "${ask[@]}" --remove hv/voltage
 	wait_until "grep -q removed '$temp/follow'"
 	check 'params_client prints the parameter and its changes' \
-		"printed follow \$'hv/voltage = 1500\nhv/voltage = 1600.5\nhv/voltage = off\nhv/voltage is removed'"
+		"printed follow \$'hv/voltage = 1500\nhv/voltage = 1600.5\nhv/voltage is removed'"
 	stops_well params_client "$follow"
-	run missing params_client "${eal[@]}" --connect "$address" --name missing
-	check 'params_client without its parameter ends with 1' "(($? == 1)) && grep -qi 'missing: ' '$temp/missing.err'"
 	stops_well plx-params "$params"
 fi
 
 # Lcores and timers.
 run lcores lcores "${eal[@]}" -l 0@0,1@0 --ranges 20
-check 'lcores ends with 0' "(($? == 0))"
-check 'and counts right' "grep -qx '2262 primes' '$temp/lcores'"
-check 'on two lcores' "(($(grep -c '^lcore [01] counted' "$temp/lcores") == 2))"
+check 'lcores counts on two lcores' \
+	"(($? == 0)) && grep -qx '2262 primes' '$temp/lcores' && ((\$(grep -c '^lcore [01] counted' '$temp/lcores') == 2))"
 
-run timers timers "${eal[@]}" --for 350ms
-check 'timers ends after its time' "(($? == 0)) && grep -qx 'tick 1' '$temp/timers'"
 start timers timers "${eal[@]}" --for 1h
 wait_until "grep -qx 'tick 1' '$temp/timers'"
 kill -USR1 "$pid"
@@ -180,19 +127,13 @@ stops_well timers "$pid"
 
 # Latencies of a function.
 run histogram histogram 2000 10000 "$temp/sort"
-check 'histogram ends with 0' "(($? == 0))"
-check 'and prints both times' "awk '/^  from (intended|start) +[0-9]/ && \$6 != \"n/a\" && \$7 == \"n/a\" {rows++} END {exit rows != 2}' '$temp/histogram'"
-check 'and bars' "grep -qE '% \|#+\$' '$temp/histogram'"
-check 'it writes all to a .hgrm file' "grep -qE '^#\[Max .* Total count += +2000\]\$' '$temp/sort.hgrm'"
-check 'and to a .csv file' "((\$(awk -F, 'NR > 1 {sum += \$3} END {print sum}' '$temp/sort.csv') == 2000))"
-run histogram histogram 1 1 "$temp/none/sort"
-check 'histogram reports a file that it cannot write' \
-	"(($? == 1)) && grep -q '^histogram: .*sort.hgrm cannot be written: No such file' '$temp/histogram.err'"
-
+check 'histogram prints both times, and bars' "(($? == 0)) && grep -qE '% \|#+\$' '$temp/histogram' &&
+	awk '/^  from (intended|start) +[0-9]/ && \$6 != \"n/a\" && \$7 == \"n/a\" {rows++} END {exit rows != 2}' '$temp/histogram'"
+check 'it writes all to two files' "grep -qE '^#\[Max .* Total count += +2000\]\$' '$temp/sort.hgrm' &&
+	((\$(awk -F, 'NR > 1 {sum += \$3} END {print sum}' '$temp/sort.csv') == 2000))"
 ln -s /dev/full "$temp/full.hgrm"
-run histogram histogram 1 1000 "$temp/full"
-check 'and a full disk, with the name of the file' \
-	"(($? == 1)) && grep -qx 'histogram: .*/full.hgrm: cannot write .*: No space left on device' '$temp/histogram.err'"
+gives 'histogram reports a full disk, with the name of the file' 1 \
+	'*histogram: */full.hgrm: cannot write *: No space left on device*' histogram 1 1000 "$temp/full"
 
 # The guide's command compares the files of two runs.
 if command -v gnuplot >/dev/null; then
@@ -209,7 +150,7 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
 	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
 	echo=$pid
 	listening echo
-	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 3000
+	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 1500
 	loop=$pid
 	wait_until "grep -q 'open_loop.* connected' '$temp/echo'"
 	sleep 0.2
@@ -219,13 +160,11 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
 	ends_well open_loop "$loop"
 	check 'open_loop counts the stall from the intended time' "awk '/^  from intended/ {intended = \$6}
 		/^  from send/ {sent = \$6} END {exit !(intended > 100000 && intended > sent)}' '$temp/loop'"
-	check 'and prints bars' "grep -qE '% \|#+\$' '$temp/loop'"
 	stops_well plx-echo "$echo"
 fi
 
 # Over NetIO.
-run hello netio_hello
-check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, (on any CPU|CPU [0-9]{1,3})' '$temp/hello'"
+gives 'netio_hello' 0 'the loop runs on lcore 0, *CPU*' netio_hello
 run signal netio_signal
 check 'netio_signal' "(($? == 0)) && printed signal \$'piece 0: 0\npiece 1: 1\npiece 2: 4\npiece 3: 9\npiece 4: 16'"
 run timer netio_timer
@@ -264,8 +203,8 @@ check 'netio_push ends with 0' "(($? == 0)) && printed push '5000 of 5000 jobs d
 for worker in "${workers[@]}"; do
 	stops_well netio_pull "$worker"
 done
-check 'the faster worker does more' "(($(wc -l <"$temp/pull50") > $(wc -l <"$temp/pull1000")))"
-check 'each job is done once' "cat '$temp/pull50' '$temp/pull1000' | sort -n | cmp - <(seq 0 4999)"
+check 'each job is done once, most by the faster worker' \
+	"cat '$temp/pull50' '$temp/pull1000' | sort -n | cmp - <(seq 0 4999) && ((\$(wc -l <'$temp/pull50') > 2500))"
 
 # subscribed COUNT FIRST LAST PORT...: until that many publishers have disconnected; its status is checked.
 subscribed()
@@ -287,8 +226,8 @@ ends_well netio_publish "$publisher"
 for ((i = 0; i < 30; i++)); do
 	((i % 3 == 0)) || echo "tag $((i % 3)), $((i < 10 ? 9 : 10)) bytes: reading $i"
 done >"$temp/expected"
-check 'netio_subscribe has what it asked for' "grep '^tag' '$temp/subscribe' | cmp - '$temp/expected'"
-check 'and counts it' "grep -qx '20 messages' '$temp/subscribe'"
+check 'netio_subscribe has what it asked for, and counts it' \
+	"grep '^tag' '$temp/subscribe' | cmp - '$temp/expected' && grep -qx '20 messages' '$temp/subscribe'"
 
 start publish netio_publish_ref 0 50
 publisher=$pid

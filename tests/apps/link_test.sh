@@ -4,7 +4,7 @@
 # forbids shared memory; two users; what a link costs in system calls and memory.
 #
 #     link_test.sh APPS MANY-LINKS TEST     TEST: a function below
-# shellcheck disable=SC2016,SC2317 # check expands the conditions; the tests are called by name
+# shellcheck disable=SC2016,SC2034,SC2317 # check expands the conditions; the tests are called by name
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -57,7 +57,7 @@ gives_up()
 	local began=$SECONDS
 
 	ends "$client"
-	check "$provider: the client of a $1 server ends with 1" "(($? == 1 && SECONDS - began <= $2)) && grep -q '$3' '$temp/$1.err'"
+	check "$provider: a client whose server is $1 ends with 1" "(($? == 1 && SECONDS - began <= $2)) && grep -q '$3' '$temp/$1.err'"
 	check '... after the figures of what was measured' "grep -q '^INTERRUPTED after .* of 60.00 s: .*$3' '$temp/$1' &&
 		jq -e '.valid == false and .planned_ns == 60000000000 and (.interrupted | contains(\"$3\"))' '$temp/$1.json' >'$temp/jq'"
 }
@@ -207,7 +207,7 @@ calls()
 # while the other has no CPU: the best of three runs counts.
 cost()
 {
-	local try its
+	local its
 
 	[[ $1 == none ]] && strace -o /dev/null true || exit 77
 	idle=poll # a sleeper needs calls to wake it
@@ -215,9 +215,9 @@ cost()
 		its='^epoll_'
 		[[ $provider == shm ]] || its='^(epoll_.*|send(to|msg)|recv(from|msg)|poll)$'
 		calls 500
-		for try in 1 2 3; do
+		for _ in 1 2 3; do
 			calls 3000
-			join -a 2 -e 0 -o 0,1.2,2.2 "$temp/calls.500" "$temp/calls.3000" | awk -v provider=$provider -v its="$its" '
+			join -a 2 -e 0 -o 0,1.2,2.2 "$temp/calls.500" "$temp/calls.3000" | awk -v provider="$provider" -v its="$its" '
 				BEGIN { spare["clock_gettime"] = 500; spare["clock_nanosleep"] = 1000 }
 				/^send/ { sends += $3 }
 				/^epoll/ { looks += $3 }
@@ -246,7 +246,7 @@ memory()
 		gone closed
 		descriptors=$(descriptors) before=$(resident)
 		for round in 1 2; do
-			start many "$many_links" --huge none --idle event --provider "$provider" -- --connect "$address" --links $count
+			start many "$many_links" --huge none --idle event --provider "$provider" -- --connect "$address" --links "$count"
 			wait_until "grep -q 'echoed $count' '$temp/many' '$temp/many.err'"
 			echo "$provider, round $round: $((($(resident) - before) / count)) KiB a link"
 			check "$provider: $count links take at most $kib KiB each" "[[ $1 != none ]] || (($(resident) - before < count * kib + 2048))"

@@ -12,7 +12,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cxx.sh" "$@"
 
 strict=("${options[@]}" -Wshadow -pedantic-errors)
-for language in c11 c17 c++14 c++17 c++20; do
+for language in c11 c++14 c++20; do
 	compiler=("${cc[@]}" -x c)
 	[[ $language == c1* ]] || compiler=("${cxx[@]}" -x c++ -Wold-style-cast)
 	"${compiler[@]}" "-std=$language" "${strict[@]}" "$PLX_SOURCE_ROOT/tests/apps/main.c" -x none \
@@ -47,9 +47,6 @@ gives 'check() refuses with the usage' 2 $'hello-c11: --count 13: give another\n
 	"$hello" --listen a:1 --count 13
 gives 'words that are not options are refused' 2 $'hello-c11: file: not an option*\ntry hello-c11 --help' \
 	"$hello" --listen a:1 file
-"$hello" --help >/dev/full 2>"$temp/full.err"
-check 'help that cannot be written is an error' \
-	"(($? == 1)) && grep -qx 'hello-c11: standard output: No space left on device' '$temp/full.err'"
 "$hello" -q --listen a:1 >/dev/full 2>"$temp/full.err"
 check 'lines that are lost are an error' \
 	"(($? == 1)) && grep -qx 'hello-c11: standard output: No space left on device' '$temp/full.err'"
@@ -66,8 +63,6 @@ int main(int argc, char **argv)
 END
 "${cc[@]}" -std=c11 "${strict[@]}" "$temp/bare.c" "$PLX_BUILD_ROOT/libpollux.so" -o "$temp/bare" \
 	-Wl,-rpath-link,"$PLX_BUILD_ROOT"
-gives 'without a table --help has the options of the EAL' 0 \
-	$'bare\n\nUsage:\n  bare \[EAL options\]\n\nEAL options:\nLcores:\n*  -h, --help  *this help' "$temp/bare" -h
 gives 'without a table it starts and ends' 0 '*' "$temp/bare" --huge none
 gives 'and refuses any other option' 2 $'bare: --listen: unknown option*\ntry bare --help' "$temp/bare" --listen a:1
 exit $failed

@@ -27,27 +27,19 @@ catches()
 
 # What cannot be written ends with 1 and the reason: with the EAL and without.
 for program in plx-echo plx-info; do
-	for word in --help --version; do
-		got=$("$apps/$program" $word 2>&1 >/dev/full)
-		check "$program $word on a full device" '(($? == 1)) && [[ $got == "$program: standard output: No space left on device" ]]'
-		got=$("$apps/$program" $word 2>&1 >&-)
-		check "$program $word without an output" '(($? == 1)) && [[ $got == "$program: standard output: it is closed" ]]'
-	done
+	got=$("$apps/$program" --help 2>&1 >/dev/full)
+	check "$program --help on a full device" '(($? == 1)) && [[ $got == "$program: standard output: No space left on device" ]]'
+	got=$("$apps/$program" --version 2>&1 >&-)
+	check "$program --version without an output" '(($? == 1)) && [[ $got == "$program: standard output: it is closed" ]]'
 done
-for format in text json; do
-	got=$("$apps/plx-info" --format $format 2>&1 >/dev/full)
-	check "plx-info --format $format on a full device" '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
-done
-got=$("$apps/plx-echo" --dry-run --listen 127.0.0.1:0 2>&1 >/dev/full)
-check 'a dry run on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
+got=$("$apps/plx-info" --format json 2>&1 >/dev/full)
+check 'plx-info --format json on a full device' '(($? == 1)) && [[ $got == *"standard output: No space left on device" ]]'
 "$apps/plx-info" >/dev/null 2>"$temp/info.err" <&- && [[ ! -s $temp/info.err ]]
 check 'a closed input disturbs nobody who does not read it' "(($? == 0))"
 
 # Results do not go into a socket that got the number of a closed descriptor.
 "$apps/plx-ping" "${quiet[@]}" --self --count 200 <&- >&- 2>"$temp/ping.err"
 check 'plx-ping without an output' "(($? == 1)) && grep -q '^plx-ping: standard output: it is closed$' '$temp/ping.err'"
-"$apps/plx-ping" "${quiet[@]}" --self --count 200 <&- >&- 2>&-
-check 'plx-ping without any of the three' "(($? == 1))"
 got=$("$apps/plx-call" "${quiet[@]}" -- --connect 127.0.0.1:1 --method echo --file - --deadline 1s 2>&1 <&-)
 check 'plx-call without an input' '(($? == 1)) && [[ $got == "plx-call: --file -: it is closed" ]]'
 got=$("$apps/netio-cat" publish "${quiet[@]}" -- --listen 127.0.0.1:0 --subscribers 0 2>&1 <&-)
@@ -73,18 +65,18 @@ stops_well '... and' "$server"
 check 'a report without a reader fails, or was read before' "((${PIPESTATUS[0]} <= 1))"
 
 # Ended before it catches them, a program ends as by the signal, and not by what a library of libfabric's does.
-for ((i = 0; i < 20; i++)); do
+for ((i = 0; i < 8; i++)); do
 	env --default-signal=TERM "$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/early.err" </dev/null &
 	pid=$!
 	pids+=("$pid")
-	sleep "0.$(printf %02d $i)"
+	sleep "0.$(printf %02d $((2 * i)))"
 	kill -TERM "$pid"
 	ends "$pid"
 	status=$?
 	((status == 0 || status == 143)) || break
 	[[ ! -s $temp/early.err ]] || break
 done
-check "a signal after $((i * 10)) ms: status $status" '((i == 20))'
+check "a signal after $((i * 20)) ms: status $status" '((i == 8))'
 
 # What is ignored stays ignored. What a shell puts into the background ignores SIGINT.
 (

@@ -51,7 +51,6 @@ expect 0 'hv/voltage = 1900.5 V  (real, revision 3, high alarm active since *-*T
 expect 0 'revision 4' --ack hv/voltage
 expect 0 '\[*"name": "hv/voltage",*"max": 2000.0,*"latch": true,*"alarm": "acknowledged",*"severity": "alarm",*\]' --list --below hv --format json
 expect 1 '*hv/voltage: 2000.5 is beyond 0 to 2000 V' --set hv/voltage --value 2000.5
-expect 2 '*--type is missing*' --define a --value 1
 
 # Another service, whose methods must not run: the example's is number 1.
 params_address=$address
@@ -142,11 +141,6 @@ expect 1 '*it was changed, and is not on the disk*' --set run/title --value 'aft
 check 'a file that was moved is reported' 'grep -q "store.db: it was moved, removed or replaced .*keeps changes in memory only" "$temp/server.err"'
 refused '... no other service takes its path' 1 '*another process has it; end that one*' "$temp/store.db"
 end_server '... and the service ends with status 1' '(($? == 1)) && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
-mv "$temp/moved.db" "$temp/store.db"
-serve "$address"
-expect 0 '* = * the move*' --get run/title
-mv "$temp/store.db" "$temp/moved.db"
-end_server 'it is noticed at the end, too' '(($? == 1)) && grep -q "store.db: it, or its -wal, was moved" "$temp/server.err"'
 
 refused 'a folder that does not exist' 1 "*folder $temp/none does not exist; make it*" "$temp/none/store.db"
 gives 'an address is needed' 2 '*--listen ADDR is missing*' "$program" --huge none -- --serve "$temp/other.db"
