@@ -51,45 +51,29 @@ static inline bool pages_can_be_seen(void)
 	return page_node(&here) >= 0;
 }
 
-struct pages_seen {
-	size_t present;
-	size_t elsewhere;   /* present pages on other nodes */
-	size_t first_wrong; /* offset of the first of them */
-	int wrong_node;     /* its node */
-};
-
-static inline struct pages_seen pages_look(const void *base, size_t size_bytes, int node)
+/** Fail unless all present pages are on the node, and at least `least` are present. what: for the
+ * text. */
+static inline void assert_pages_on(const char *what, const void *base, size_t size_bytes, int node,
+				   size_t least)
 {
 	const char *start = (const char *)((uintptr_t)base / PAGE_BYTES * PAGE_BYTES);
-	struct pages_seen seen = {0};
+	size_t present = 0;
 
 	for (const char *at = start; at < (const char *)base + size_bytes; at += PAGE_BYTES) {
 		int is_on = page_node(at);
 
-		seen.present += is_on >= 0;
-		if (is_on < 0 || is_on == node)
-			continue;
-		if (seen.elsewhere++ == 0) {
-			seen.first_wrong = (size_t)(at - start);
-			seen.wrong_node = is_on;
-		}
+		present += is_on >= 0;
+		if (is_on >= 0 && is_on != node)
+			fail_msg("%s: the page %zu bytes from its start lies on node %d, not %d",
+				 what, (size_t)(at - start), is_on, node);
 	}
-	return seen;
+	if (present < least)
+		fail_msg("%s: %zu pages are there, not %zu", what, present, least);
 }
 
-/** Fail unless at least one page is present and all present pages are on the node. what: for the
- * text. */
 static inline void assert_lies_on(const char *what, const void *base, size_t size_bytes, int node)
 {
-	struct pages_seen seen = pages_look(base, size_bytes, node);
-
-	if (seen.present == 0)
-		fail_msg("%s: none of its %zu bytes is there", what, size_bytes);
-	if (seen.elsewhere)
-		fail_msg("%s: %zu of %zu pages do not lie on node %d; the first, %zu bytes from "
-			 "its start, lies on node %d",
-			 what, seen.elsewhere, seen.present, node, seen.first_wrong,
-			 seen.wrong_node);
+	assert_pages_on(what, base, size_bytes, node, 1);
 }
 
 /** Fail unless every page is present and on the node. */
@@ -99,9 +83,7 @@ static inline void assert_populated_on(const char *what, const void *base, size_
 	size_t first = (uintptr_t)base / PAGE_BYTES;
 	size_t last = ((uintptr_t)base + size_bytes - 1) / PAGE_BYTES;
 
-	assert_lies_on(what, base, size_bytes, node);
-	if (pages_look(base, size_bytes, node).present != last - first + 1)
-		fail_msg("%s: pages are missing", what);
+	assert_pages_on(what, base, size_bytes, node, last - first + 1);
 }
 
 /** Initialize memory with that policy. */

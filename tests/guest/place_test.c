@@ -5,7 +5,6 @@
 #include "lcores.h"
 #include "mem_priv.h"
 #include "pages.h"
-#include "plx_ring.h"
 
 #include <sched.h>
 
@@ -50,7 +49,7 @@ static struct loop *loop_of(uint32_t id)
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
 /* Compared with libnuma, which reads it elsewhere. */
-TEST(cpus_have_the_nodes_that_the_system_says)
+TEST(cpus_and_lcores_have_the_nodes_that_the_system_says)
 {
 	struct plx_topo *topo;
 
@@ -64,10 +63,6 @@ TEST(cpus_have_the_nodes_that_the_system_says)
 		assert_int_equal(plx_topo_cpu_node(topo, 2), guest_bare_node());
 	}
 	plx_topo_close(topo);
-}
-
-TEST(lcores_have_the_nodes_of_their_cpus)
-{
 	up(0);
 	PLX_LCORE_FOREACH (id)
 		assert_int_equal(plx_lcore_node(id), numa_node_of_cpu((int)plx_lcore_cpu(id)));
@@ -105,27 +100,8 @@ static int tell_own(void *arg)
 	return 0;
 }
 
-static void stacks_and_loops_lie_right(uint32_t main_lcore)
-{
-	up(main_lcore);
-	on_each(tell_own, NULL);
-	PLX_LCORE_FOREACH (id) {
-		const struct own *own = &owns[id];
-		int node = plx_lcore_node(id);
-
-		assert_lies_on("the loop", loop_of(id), sizeof(struct loop), node);
-		assert_lies_on("the stack", own->stack, own->stack_bytes, node);
-		assert_lies_on("thread-local memory", own->tls, sizeof(loop_self), node);
-	}
-}
-
-TEST(stack_and_loop_lie_on_the_lcores_node)
-{
-	stacks_and_loops_lie_right(0);
-}
-
 /* The process started on the other lcore's CPU. */
-TEST(the_main_lcore_moves_its_stack_along)
+TEST(stacks_and_loops_lie_on_the_lcores_nodes)
 {
 	cpu_set_t before, first;
 
@@ -138,42 +114,19 @@ TEST(the_main_lcore_moves_its_stack_along)
 	assert_int_equal(sched_setaffinity(0, sizeof(first), &first), 0);
 	go_deep();
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
-	stacks_and_loops_lie_right(WORKER);
-}
-
-TEST(rings_lie_where_their_memory_was_asked_for)
-{
-	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 3000};
-	struct plx_ring *ring;
-	size_t size_bytes;
-
-	up(0);
-	assert_int_equal(plx_ring_size(&attr, &size_bytes), 0);
+	up(WORKER);
+	on_each(tell_own, NULL);
 	PLX_LCORE_FOREACH (id) {
+		const struct own *own = &owns[id];
 		int node = plx_lcore_node(id);
-		void *memory = plx_mem_alloc(size_bytes, 2 * PLX_CACHE_LINE, node, NULL);
 
-		assert_non_null(memory);
-		assert_int_equal(plx_ring_init(memory, &attr, &ring), 0);
-		assert_populated_on("the ring", memory, size_bytes, node);
-		assert_populated_on("its slots", ring->slots, attr.capacity * sizeof(*ring->slots),
-				    node);
-		assert_populated_on("its marks", (void *)ring->marks,
-				    attr.capacity * sizeof(*ring->marks), node);
+		assert_lies_on("the loop", loop_of(id), sizeof(struct loop), node);
+		assert_lies_on("the stack", own->stack, own->stack_bytes, node);
+		assert_lies_on("thread-local memory", own->tls, sizeof(loop_self), node);
 	}
 }
 
-static void check_objects(struct plx_pool *pool, int node)
-{
-	const char *first = mem_pool_object(pool, 0);
-	const char *last = mem_pool_object(pool, OBJECTS - 1);
-
-	assert_int_equal(plx_pool_zone(pool)->node, node);
-	assert_populated_on("the pool", pool, 2 * PLX_CACHE_LINE, node);
-	assert_populated_on("its objects", first, (size_t)(last - first) + OBJECT_BYTES, node);
-}
-
-TEST(pools_lie_where_they_were_asked_for)
+TEST(pools_lie_on_the_node_of_their_attribute)
 {
 	up(0);
 	PLX_LCORE_FOREACH (id) {
@@ -182,14 +135,15 @@ TEST(pools_lie_where_they_were_asked_for)
 					     .object_count = OBJECTS,
 					     .node = plx_lcore_node(id),
 					     .owner = id};
+		const char *first, *last;
 		struct plx_pool *pool;
 
 		assert_int_equal(plx_pool_create(&attr, &pool), 0);
-		check_objects(pool, attr.node);
-		plx_pool_destroy(pool);
-		attr.owner = PLX_LCORE_NONE;
-		assert_int_equal(plx_pool_create(&attr, &pool), 0);
-		check_objects(pool, attr.node);
+		first = mem_pool_object(pool, 0);
+		last = mem_pool_object(pool, OBJECTS - 1);
+		assert_populated_on("the pool", pool, 2 * PLX_CACHE_LINE, attr.node);
+		assert_populated_on("its objects", first, (size_t)(last - first) + OBJECT_BYTES,
+				    attr.node);
 		plx_pool_destroy(pool);
 	}
 }
@@ -255,7 +209,6 @@ TEST(lanes_lie_with_their_receivers)
 			assert_non_null(lane);
 			assert_populated_on("the lane", lane, sizeof(*lane), plx_lcore_node(to));
 		}
-		assert_lies_on("the loop", loop_of(to), sizeof(struct loop), plx_lcore_node(to));
 	}
 	on_each(turns_until_idle, NULL);
 }
