@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In the guest, between two devices that a wire joins: messages, loss on the wire, a peer that is
-# stopped, and a figure.
+# In the guest, between two devices that a wire joins: messages, loss on the wire, and a peer that is
+# stopped.
 #   pair.sh BUILD
 set -uo pipefail
 # shellcheck source=tests/rdma/common.sh
@@ -53,36 +53,11 @@ stopped()
 	grep 'has said nothing' "$log.ping" || { cat "$log.ping"; return 1; }
 }
 
-netio_pubsub()
-{
-	local published=$work/publisher-$1
-
-	log=$work/subscriber-$1
-	"$build/apps/netio-cat" publish -l 0@0 --heartbeat "$beat" --huge none --provider verbs -- --listen "$1:7100" --count 20000 \
-		< <(seq 20000) >"$published" 2>&1 &
-	server=$!
-	await "$published" 'listening\|publishing' || return 1
-	"$build/apps/netio-cat" subscribe -l 1@1 --heartbeat "$beat" --huge none --provider verbs -- --connect "$1:7100" -t 0 --count 20000 >"$log" ||
-		return 1
-	wait "$server"
-	seq 20000 | cmp - "$log"
-}
-
-# The figure has no limit: both sides share two emulated CPUs.
-figure()
-{
-	echo_at "$1" --idle poll || return 1
-	"$build/apps/plx-ping" -l 1@1 --heartbeat "$beat" --huge none --idle poll --provider verbs -- --connect "$address" --count 3000 | grep -A2 'round trip' |
-		tee "$work/figure.$1"
-	end_server
-}
-
 export_all
 rxe()
 {
 	check 'rxe: over the wire' 60 bash -c 'both 10.77.0.2 net0a'
 	check 'rxe: stopped' 40 bash -c 'stopped 10.77.0.2'
-	check 'rxe: publish' 60 bash -c 'netio_pubsub 10.77.0.2'
 }
 
 siw()
@@ -90,13 +65,9 @@ siw()
 	check 'siw: over the wire' 60 bash -c 'both 10.77.1.2 net1a'
 	check 'siw: 2 % loss' 90 bash -c lossy
 	check 'siw: stopped' 40 bash -c 'stopped 10.77.1.2'
-	check 'siw: publish' 60 bash -c 'netio_pubsub 10.77.1.2'
 }
 
-# Side by side, except the figures.
 rxe &
 ! has_device siw1 || siw &
 wait
-check 'rxe: a figure' 40 bash -c 'figure 10.77.0.2' && cat "$work/figure.10.77.0.2"
-! has_device siw1 || { check 'siw: a figure' 40 bash -c 'figure 10.77.1.2' && cat "$work/figure.10.77.1.2"; }
 finish
