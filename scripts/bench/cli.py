@@ -4,13 +4,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench import compare, environment, options, report, schema
-from bench.build import Lock, SetupError, set_up
+from bench import compare, host, options, report, schema, stats
 from bench.parts import ALL
-from bench.processes import Stopped, raise_on_signals
-from bench.run import Failed
-from bench.session import Session, UsageError
-from bench.summary import summarize
+from bench.processes import Failed, Stopped, raise_on_signals
+from bench.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,41 +19,43 @@ def main(arguments):
         if chosen.compare:
             return compare.run([Path(folder) for folder in chosen.compare], chosen.out)
         if chosen.report:
-            return report_again(Path(chosen.report))
+            summary = schema.load(chosen.out)
+            return int(publish(print, chosen.out, summary, {name: ALL[name]() for name in summary['parts']}))
         return bench(Session(chosen, ROOT))
-    except (UsageError, schema.Invalid) as error:
+    except (options.UsageError, schema.Invalid) as error:
         print(f'bench.sh: {error}', file=sys.stderr)
         return 2
-    except (SetupError, Failed) as error:
+    except Failed as error:
         print(f'bench.sh: {error}', file=sys.stderr)
         return 1
     except Stopped as stopped:
         return stopped.status
 
 
-def report_again(out):
-    """The report and the plots of a result."""
-    summary = schema.load(out)
-    parts = {name: ALL[name]() for name in summary['parts']}
+def publish(say, out, summary, parts):
+    """Plots, pages, and the text on the terminal. Whether a plot could not be drawn."""
     trouble = report.draw(out, summary, parts)
     report.write(out, summary, parts)
-    print(report.text_of(summary, parts), *(f'FAILED: {text}' for text in trouble), f"Report: {out / 'report.html'}",
-          sep='\n')
-    return 1 if trouble else 0
+    say('\n'.join([report.text_of(summary, parts), *(f'FAILED: {text}' for text in trouble),
+                   f"Report: {out / 'report.html'}"]))
+    return bool(trouble)
 
 
 def bench(session):
     """Set up, measure, report."""
     if len(session.cpus) < 2:
-        raise SetupError(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, '
-                         'so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
-    lock = Lock(ROOT, session.say)
+        raise Failed(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, '
+                     'so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
+    lock = host.Lock(ROOT, session.say)
     try:
         serves = session.options.mode == 'serve'
         if serves:
-            session.out = ROOT / 'build-bench/serve'
+            session.out = ROOT / host.FOLDER / 'serve'
         (session.out / 'runs').mkdir(parents=True, exist_ok=True)
-        session.use(set_up(session))
+        parts = [ALL[name] for name in session.options.parts]
+        wanted = {program for part in parts for row in part.rows for program in row.programs()}
+        session.use(host.Builder(session).programs(
+            wanted.union({'hiccup', 'cache-line'}, *(part.programs for part in parts))))
         if serves:
             lock.release()
         return measure(session)
@@ -67,51 +66,52 @@ def bench(session):
 def measure(session):
     """Everything after the set-up; the status of the run."""
     for name in session.options.parts:
-        part = ALL[name]()
-        part.begin(session)
-        session.parts.append(part)
+        session.parts.append(ALL[name]())
+        session.parts[-1].begin(session)
     if session.failures:
-        raise SetupError(session.failures[0])
+        raise Failed(session.failures[0])
     if session.options.mode == 'serve':
         return session.serve(session.parts[0])
-    for old in ('lines', *(f'{part.name}.ndjson' for part in session.parts)):
-        (session.out / 'runs' / old).unlink(missing_ok=True)
+    for old in (session.out / 'runs/lines', *session.out.glob('runs/*.ndjson'), *session.out.glob('hiccups.*')):
+        old.unlink(missing_ok=True)
     for old in ('plots', 'pooled'):
         shutil.rmtree(session.out / old, ignore_errors=True)
-    for old in session.out.glob('hiccups.*'):
-        old.unlink()
-    described = environment.describe(session.root, session.cpus)
-    stopped = None
+    environment = host.environment(session.root, session.cpus)
     try:
         session.measure()
-    except Stopped as signal:
-        stopped = signal
+        session.progress.step('report', 'tables, plots, report')
+        return finish(session, environment)
+    except Stopped as stopped:  # the first signal, also if it comes while the report is written
         session.processes.end()
         session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this '
                              'is what was complete.')
-    if late := session.progress.why_late():
-        session.notes.append(late)
-    return finish(session, described, stopped)
-
-
-def finish(session, described, stopped):
-    """Sum up and write the report, also of an interrupted run."""
-    if not stopped:
-        session.progress.step('report', 'tables, plots, report')
-    summary = summarize(session, described)
-    parts = {part.name: part for part in session.parts}
-    trouble = report.draw(session.out, summary, parts)
-    report.write(session.out, summary, parts)
-    hiccups = session.out / 'hiccups.txt'
-    session.say(report.text_of(summary, parts, hiccups.read_text() if hiccups.is_file() else ''))
-    for text in trouble:
-        session.say(f'FAILED: {text}')
-    session.say(f"Report: {session.out / 'report.html'}")
-    if stopped:
+        finish(session, environment)
         return stopped.status
-    if session.failures or trouble:
-        return 1
+
+
+def finish(session, environment):
+    """Sum up and write the report, also of an interrupted run; the status."""
+    summary = summarize(session, environment)
+    trouble = publish(session.say, session.out, summary, {part.name: part for part in session.parts})
     missed = any(one['gates'] and one['ok'] is False for one in summary['thresholds'])
-    return 3 if session.options.strict and missed else 0
+    return 1 if session.failures or trouble else 3 if session.options.strict and missed else 0
 
 
+def summarize(session, environment):
+    """summary.json and PART.json."""
+    shares = [cpu['gap_total_ns'] / session.hiccups['duration_ns'] for cpu in session.hiccups['cpus']] \
+        if session.hiccups else []
+    parts = {part.name: part.summarize(session.runs[part.name]) for part in session.parts}
+    summary = {
+        'schema': schema.VERSION, 'environment': environment | {
+            'load_after': ' '.join(host.read('/proc/loadavg').split()[:3]), 'peer': session.options.peer or 'this host',
+            'steal_ms': host.steal_ms() - environment['steal_ms']},
+        # the largest share of a CPU that other processes took while only the clock was read
+        'platform_lost': max(shares, default=None), 'cpus': stats.describe_cpus(session.lines),
+        'failures': session.failures, 'left_out': session.left_out,
+        'notes': session.notes + stats.known([session.progress.why_late()]), 'hiccups': session.hiccups,
+        'thresholds': [threshold for part in parts.values() for threshold in part['thresholds']], 'parts': parts}
+    for name, part in parts.items():
+        schema.write(session.out / f'{name}.json', part | {'every_run': session.runs[name]})
+    schema.write(session.out / 'summary.json', schema.check(summary))
+    return summary

@@ -10,7 +10,12 @@ import subprocess
 import time
 from pathlib import Path
 
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 TERM_GRACE_S = 1.0
+
+
+class Failed(Exception):
+    """A run or the set-up failed; the text is its cause."""
 
 
 class Stopped(BaseException):
@@ -24,7 +29,7 @@ class Stopped(BaseException):
 def raise_on_signals():
     def stop(signum, _frame):
         raise Stopped(signum)
-    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    for signum in SIGNALS:
         if signal.getsignal(signum) is not signal.SIG_IGN:  # as after nohup
             signal.signal(signum, stop)
 
@@ -32,8 +37,7 @@ def raise_on_signals():
 @contextlib.contextmanager
 def signals_held():
     """Children are ended whole, also if the user presses Ctrl-C twice."""
-    held = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
@@ -44,10 +48,9 @@ class Process:
     """A program in its own process group. Its output goes to NAME.log and NAME.err in a folder."""
 
     def __init__(self, name, command, folder):
-        self.name, self.folder, self.stopped = name, Path(folder), False
-        self.log, self.err = self.folder / f'{name}.log', self.folder / f'{name}.err'
-        (self.folder / f'{name}.command').write_text(shlex.join(map(str, command)) + '\n')
-        self.begun = time.monotonic()
+        self.name, self.stopped, self.begun = name, False, time.monotonic()
+        self.log, self.err = folder / f'{name}.log', folder / f'{name}.err'
+        (folder / f'{name}.command').write_text(shlex.join(map(str, command)) + '\n')
         # It ends with the bench, even if that is killed.
         with open(self.log, 'wb') as log, open(self.err, 'wb') as err:
             self.popen = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--', *map(str, command)], stdout=log,
@@ -59,35 +62,35 @@ class Process:
         return self.popen.poll() is None
 
     def wait(self, limit_s, watches=(), every_s=0.1):
-        """Its status, or None if it ran longer. Watches look shortly before the end, and use no CPU until then."""
-        deadline = time.monotonic() + limit_s
-        handle = os.pidfd_open(self.pid) if self.running() else None
-        try:
-            while self.running():
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return None
-                for watch in watches:
-                    watch.look()
-                poll = select.poll()
-                poll.register(handle, select.POLLIN)
-                poll.poll(1000 * min(left, every_s if watches else left))
-        finally:
-            if handle is not None:
+        """Its status, or None if it ran longer. Watches look shortly before the end; nothing uses a CPU until then."""
+        deadline, poll = time.monotonic() + limit_s, select.poll()
+        if self.running():
+            handle = os.pidfd_open(self.pid)
+            poll.register(handle, select.POLLIN)
+            try:
+                while self.running() and (left := deadline - time.monotonic()) > 0:
+                    for watch in watches:
+                        watch.look()
+                    poll.poll(1000 * min(left, every_s if watches else left))
+            finally:
                 os.close(handle)
-        return self.popen.returncode
+        return self.popen.poll()
 
     def wait_for(self, pattern, limit_s):
         """The first match in its output, within a time and while it runs; or None."""
         deadline = time.monotonic() + limit_s
         while True:
             running = self.running()
-            for path in (self.log, self.err):
-                if match := re.search(pattern, path.read_text(errors='replace'), re.MULTILINE):
+            for text in self.texts():
+                if match := re.search(pattern, text, re.MULTILINE):
                     return match
             if not running or time.monotonic() > deadline:
                 return None
             time.sleep(0.02)
+
+    def texts(self):
+        """What it wrote to standard error, and its output."""
+        return [path.read_text(errors='replace') for path in (self.err, self.log)]
 
     def stop(self):
         """Stopped, it uses no CPU, and nobody gets an answer from it."""
@@ -98,13 +101,13 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signum)
 
-    def last_words(self, lines=3):
+    def last_words(self):
         """The end of what it wrote to standard error, or else of its output; without its log, if there is more."""
-        for path in (self.err, self.log):
-            said = [line.strip() for line in path.read_text(errors='replace').splitlines() if line.strip()]
+        for text, lines in zip(self.texts(), (3, 1)):
+            said = [line.strip() for line in text.splitlines() if line.strip()]
             said = [line for line in said if not re.match(r'\d{4}-\d\d-\d\dT', line)] or said
             if said:
-                return ' | '.join(said[-lines if path == self.err else -1:])
+                return ' | '.join(said[-lines:])
         return ''
 
 
@@ -120,6 +123,16 @@ class Processes:
             self.running.append(process)
         return process
 
+    def run(self, name, command, folder, limit_s, allowed=(0,), **more):
+        """Run a program to its end, and return its output; other statuses are failures."""
+        process = self.start(name, command, folder)
+        status = process.wait(limit_s, **more)
+        self.end()
+        if status not in allowed:
+            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
+            raise Failed(f'{name}: {how}: {process.last_words()}')
+        return process.log.read_text(errors='replace')
+
     def end(self):
         """End all of them, within a short time."""
         with signals_held():
@@ -132,41 +145,34 @@ class Processes:
                 process.popen.wait()
             self.running.clear()
 
-    def end_stopped(self):
-        for process in self.running:
-            if process.stopped:
-                process.signal(signal.SIGKILL)
-
 
 class Watch:
     """CPU time and sleeps of all threads of a process, from now until its last look."""
 
     def __init__(self, process):
-        self.pid, self.begun = process.pid, time.monotonic()
-        self.watched_s, self.cpu_s, self.wakes, self.first = 0, 0, 0, None
-        with contextlib.suppress(OSError, IndexError, TypeError):
-            self.first = self._usage()
-
-    def _usage(self):
-        cpu_ns = sleeps = 0
-        for task in Path(f'/proc/{self.pid}/task').iterdir():
-            cpu_ns += int((task / 'schedstat').read_text().split()[0])
-            sleeps += int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', (task / 'status').read_text(),
-                                    re.MULTILINE)[1])
-        return cpu_ns / 1e9, sleeps
+        self.pid, self.begun, self.now, self.watched_s = process.pid, time.monotonic(), (0, 0), 0
+        self.first = (0, 0)
+        self.look()
+        self.first = self.now
 
     def look(self):
         """After the process has ended, the last values remain."""
+        cpu_ns = sleeps = 0
         with contextlib.suppress(OSError, IndexError, TypeError):
-            cpu_s, sleeps = self._usage()
-            self.cpu_s, self.wakes = cpu_s - self.first[0], sleeps - self.first[1]
-            self.watched_s = time.monotonic() - self.begun
+            for task in Path(f'/proc/{self.pid}/task').iterdir():
+                cpu_ns += int((task / 'schedstat').read_text().split()[0])
+                sleeps += int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', (task / 'status').read_text(), re.M)[1])
+            self.now, self.watched_s = (cpu_ns / 1e9, sleeps), time.monotonic() - self.begun
+
+    def per_s(self, which):
+        """None after less than 50 ms."""
+        return (self.now[which] - self.first[which]) / self.watched_s if self.watched_s >= 0.05 else None
 
     @property
     def cpu_percent(self):
-        """None after less than 50 ms."""
-        return self.cpu_s / self.watched_s * 100 if self.watched_s >= 0.05 else None
+        per_s = self.per_s(0)
+        return None if per_s is None else 100 * per_s
 
     @property
     def wakes_per_s(self):
-        return self.wakes / self.watched_s if self.watched_s >= 0.05 else None
+        return self.per_s(1)

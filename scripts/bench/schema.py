@@ -4,14 +4,14 @@ import json
 
 NUMBER = (int, float)
 NONE = type(None)
+VERSION = 'pollux-bench/2'
 ROW = {'key': str, 'size_bytes': int, 'figure': str, 'state': str}
 THRESHOLD = {'what': str, 'ratio': (*NUMBER, NONE), 'limit': NUMBER, 'ok': (bool, NONE), 'gates': bool}
 PART = {'schema': str, 'part': str, 'unit': str, 'rows': [ROW], 'states': [{'state': str, 'runs': int}],
         'changed': int, 'thresholds': [THRESHOLD]}
 SUMMARY = {'schema': str, 'environment': {'date': str, 'version': str, 'git_revision': str, 'host': str},
            'platform_lost': (*NUMBER, NONE), 'cpus': {}, 'failures': [str], 'left_out': [str],
-           'hiccups': (dict, NONE), 'thresholds': [THRESHOLD]}
-VERSION = 'pollux-bench/2'
+           'hiccups': (dict, NONE), 'thresholds': [THRESHOLD], 'parts': {}}
 
 
 class Invalid(Exception):
@@ -20,18 +20,16 @@ class Invalid(Exception):
 
 def validate(value, schema, path='result'):
     """A dict names the fields that an object must have; a list has the schema of each element; others are types."""
+    if not isinstance(value, schema if isinstance(schema, (type, tuple)) else type(schema)):
+        raise Invalid(f'{path}: {json.dumps(value)[:60]} has the wrong type')
     if isinstance(schema, dict):
-        validate(value, dict, path)
         for name, of_field in schema.items():
             if name not in value:
                 raise Invalid(f'{path}: {name} is missing')
             validate(value[name], of_field, f'{path}.{name}')
     elif isinstance(schema, list):
-        validate(value, list, path)
         for index, element in enumerate(value):
             validate(element, schema[0], f'{path}[{index}]')
-    elif not isinstance(value, schema):
-        raise Invalid(f'{path}: {json.dumps(value)[:60]} has the wrong type')
 
 
 def check(summary):
@@ -39,7 +37,6 @@ def check(summary):
     validate(summary, SUMMARY)
     if summary['schema'] != VERSION:
         raise Invalid(f"result.schema: {summary['schema']}; this bench.sh reads {VERSION}")
-    validate(summary.get('parts'), dict, 'result.parts')
     for name, part in summary['parts'].items():
         validate(part, PART, f'result.parts.{name}')
         for row in part['rows']:
@@ -50,7 +47,9 @@ def check(summary):
 def load(folder):
     try:
         return check(json.loads((folder / 'summary.json').read_text()))
-    except (OSError, ValueError) as error:
-        raise Invalid(f'{folder}: {error}') from None
-    except Invalid as error:
+    except (OSError, ValueError, Invalid) as error:
         raise Invalid(f'{folder}/summary.json: {error}') from None
+
+
+def write(path, value):
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + '\n')

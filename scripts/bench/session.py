@@ -1,33 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of the bench: what its parts share."""
+"""One run of the bench: what its parts share, the runs of rows, and how far it is."""
 import collections
+import contextlib
 import json
 import os
+import random
+import re
 import time
-from pathlib import Path
 
-from bench import stats
-from bench.environment import library, output
-from bench.processes import Processes
-from bench.progress import Progress
-from bench.rows import fill
-from bench.run import DOUBTED, Failed, Run, at
+from bench import host, stats
+from bench.figures import seconds
+from bench.processes import Failed, Processes, Watch
 
-# Programs that a host or a build may lack, and why.
-OPTIONAL = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed',
-            'ib_send_lat': 'is not installed (perftest)',
-            **dict.fromkeys(('raw-zmq', 'raw-zmq-stream'),
-                            'was not built, as libzmq3-dev was not there when the build folder was made')}
+SILENT_START_S = 10   # until a server must listen
+CLIENT_SLACK_S = 40   # warm-up and the client's own limits
+DOUBTED = 3           # status of a program that could not account for its time, or missed its rate
+LATE, LATE_S = 1.25, 15  # times the estimate, and that much later, before a run gives reasons
 
 
-class UsageError(Exception):
-    """Wrong arguments."""
+def at(address, offset):
+    """HOST:PORT, with a port that is higher by the offset."""
+    name, _, port = address.rpartition(':')
+    return f'{name}:{int(port) + offset}'
 
 
-def cpus_of(text):
-    """Each CPU of a kernel list such as 0-3,8."""
-    ends = [word.partition('-') for word in text.split(',') if word]
-    return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
+def fill(line, values):
+    """The words of a command line: $PROGRAM and {value}."""
+    return [re.sub(r'\$([\w-]+)', r'{\1}', word).format_map(values) for word in line.split()]
+
+
+class Progress:
+    """How far the bench is, how long it takes, and why that is longer than its estimate."""
+
+    def __init__(self, say):
+        self.say, self.begun, self.steps, self.done, self.all_s, self.done_s = say, None, 0, 0, 0, 0
+        self.each, self.lost = {}, collections.defaultdict(list)
+
+    def expect(self, name, steps, each_s):
+        self.each[name] = each_s
+        self.steps += steps
+        self.all_s += steps * each_s
+
+    def step(self, name, text):
+        """A step starts. The time left is estimated from earlier steps."""
+        self.begun = self.begun or time.monotonic()
+        left = self.all_s - self.done_s
+        if self.done_s >= 5:
+            left *= (time.monotonic() - self.begun) / self.done_s
+        self.done += 1
+        self.done_s += self.each.get(name, 0)
+        self.say(f'[{self.done}/{self.steps}, {seconds(max(0, left))} left] {text}')
+
+    @contextlib.contextmanager
+    def losing(self, reason, spared_s=0):
+        """The time of what runs inside is lost, except for so much; without a reason, nothing is."""
+        begun = time.monotonic()
+        yield
+        if reason and (lost_s := time.monotonic() - begun - spared_s) > 0:
+            self.lost[reason].append(lost_s)
+
+    def why_late(self):
+        """A sentence if it took much longer than estimated; or None."""
+        took = time.monotonic() - self.begun if self.begun else 0
+        if took < LATE * self.done_s or took - self.done_s < LATE_S:
+            return None
+        reasons = [f'{reason} ({len(lost)} times, {seconds(sum(lost))})' for reason, lost in
+                   sorted(self.lost.items(), key=lambda item: -sum(item[1])) if sum(lost) >= 1]
+        return (f'It took {seconds(took)}; the estimate was {seconds(self.done_s)}. Reasons: '
+                f"{'; '.join(reasons + ['programs that started, ended or ran slowly'])}.")
 
 
 class Session:
@@ -36,11 +76,11 @@ class Session:
 
     def __init__(self, options, root, runner=None, probe=None):
         self.options, self.root, self.runner, self.probe = options, root, runner, probe
-        self.out, self.rounds = Path(options.out), options.rounds
+        self.out, self.rounds = options.out, options.rounds
         self.processes, self.progress = Processes(), Progress(self.say)
         self.programs, self.parts, self.runs = {}, [], collections.defaultdict(list)
         self.failures, self.left_out, self.notes = [], [], []
-        self.hiccups, self.lines, self.line_ns = None, [], None
+        self.hiccups, self.lines = None, [None]
         self.cpus = sorted(os.sched_getaffinity(0))
 
     def say(self, text):
@@ -57,74 +97,54 @@ class Session:
             self.left_out.append(text)
             self.say(f'note: left out: {text}')
 
-    # Programs -----------------------------------------------------------------------------
-
     def use(self, programs):
         """Programs by name, and what command lines name in addition to them."""
+        old = tuple(map(int, (host.library('libfabric') + '.0').split('.')[:2])) < (1, 18) if programs else False
         self.programs = programs
-        old = tuple(map(int, (library('libfabric') + '.0').split('.')[:2])) < (1, 18) if programs else False
-        self.values = programs | {
-            'server_cpu': self.cpus[0], 'client_cpu': self.cpus[1], 'out': self.out, 'fi': 'net' if old else 'tcp',
-            'modules': os.path.dirname(programs.get('plx_shm-fi', ''))}
-        # A build with MPI expects to be started by mpirun, and leaves Open MPI files in /dev/shm.
-        mpi = 'ucx_perftest' in programs and 'MPI mode' in output('env', 'OMPI_MCA_btl=self', 'ucx_perftest', '-h')
-        self.ucx_options = ' -P 0' if mpi else ''
+        self.values = programs | {'server_cpu': self.cpus[0], 'client_cpu': self.cpus[1], 'out': self.out,
+                                  'fi': 'net' if old else 'tcp'}
 
-    def need(self, part, program):
-        if program not in self.programs and not self.runner:
-            self.failures.append(f'{part}: the build has no program {program}')
-
-    def has_programs(self, part, row):
-        missing = [] if self.runner else sorted(row.programs() - set(self.programs))
+    def has_programs(self, part, names):
+        """Whether the build has them, and the host those of others."""
+        missing = [] if self.runner else sorted(set(names) - set(self.programs))
         for program in missing:
-            if program in OPTIONAL:
-                self.leave_out(f'{part}: {row.key}: {program} {OPTIONAL[program]}')
+            if program in host.OPTIONAL:
+                self.leave_out(f'{part}: {program} {host.OPTIONAL[program]}')
             else:
-                self.need(part, program)
+                self.failures.append(f'{part}: the build has no program {program}')
         return not missing
 
-    def run_program(self, name, line, limit_s, doubt=False, any_status=False):
+    def run_program(self, name, line, limit_s, allowed=(0,)):
         """The output of a program. Its files are in runs/."""
-        process = self.processes.start(name, fill(line, self.values), self.out / 'runs')
-        status = process.wait(limit_s)
-        self.processes.end()
-        if not any_status and status not in ((0, DOUBTED) if doubt else (0,)):
-            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
-            raise Failed(f'{how}: {process.last_words()}')
-        return process.log.read_text(errors='replace')
-
-    # Runs ---------------------------------------------------------------------------------
+        return self.processes.run(name, fill(line, self.values), self.out / 'runs', limit_s, allowed)
 
     def probe_line(self):
         """Measure the round trip of a cache line between the CPUs; None if that is impossible."""
-        self.line_ns = None
-        if self.probe:
-            self.line_ns = self.probe()
-        elif self.options.mode == 'local' and 'cache-line' in self.programs:
-            text = output(self.programs['cache-line'], str(self.cpus[0]), str(self.cpus[1]))
-            self.line_ns = float(text) if text else None
-        self.lines.append(self.line_ns)
-        with open(self.out / 'runs/lines', 'a', encoding='utf-8') as file:
-            print('null' if self.line_ns is None else f'{self.line_ns:g}', file=file)
-        return self.line_ns
+        text = ''
+        if not self.probe and self.options.mode == 'local' and 'cache-line' in self.programs:
+            text = host.output(self.programs['cache-line'], *map(str, self.cpus[:2]))
+        self.lines.append(self.probe() if self.probe else float(text) if text else None)
+        self.append('lines', self.lines[-1])
+        return self.lines[-1]
 
     def border(self):
         return stats.between(self.lines)
 
+    def append(self, name, value):
+        with open(self.out / 'runs' / name, 'a', encoding='utf-8') as file:
+            print(json.dumps(value), file=file)
+
     def keep(self, part, result):
         self.runs[part].append(result)
-        with open(self.out / f'runs/{part}.ndjson', 'a', encoding='utf-8') as file:
-            print(json.dumps(result), file=file)
+        self.append(f'{part}.ndjson', result)
 
     def watch_platform(self):
         """What other processes take from the CPUs, while only the clock is read."""
         self.progress.step('platform', 'the platform alone: who else takes the CPUs')
-        path = self.out / 'hiccups.json'
         try:
-            text = self.run_program('hiccup', '{hiccup} --cpus {server_cpu},{client_cpu} --duration 2 --json '
-                                    '{out}/hiccups.json', 30)
-            (self.out / 'hiccups.txt').write_text(text)
-            self.hiccups = json.loads(path.read_text())
+            self.run_program('hiccup', '$hiccup --cpus {server_cpu},{client_cpu} --duration 2 --json {out}/hiccups.json',
+                             30)
+            self.hiccups = json.loads((self.out / 'hiccups.json').read_text())
         except (Failed, OSError, ValueError, KeyError) as cause:
             self.fail(f'hiccup: {cause}')
 
@@ -140,33 +160,96 @@ class Session:
                 self.probe_line()
             part.run()
 
-    # Two hosts ----------------------------------------------------------------------------
-
     def serve(self, part):
         """Servers for --connect on another host. Each restarts when its client has disconnected."""
-        servers = {}
-        first = int(self.options.listen.rpartition(':')[2])
-        ports = [part.port(row, size) for row, size, _ in part.serving()]
-        self.say(f'serving {part.name} on {self.options.listen}, up to port {first + max(ports)}; end with Ctrl-C')
-        for row, size, cpu in part.serving():
+        servers, served = {}, part.serving()
+        last = at(self.options.listen, max(part.port(row, size) for row, size, _ in served))
+        self.say(f"serving {part.name} on {self.options.listen}, up to port {last.rpartition(':')[2]}; end with Ctrl-C")
+        for row, size, cpu in served:
             run = Run(self, part, row, size, 'serve')
             part.prepare(run)
-            run.values['listen'] = at(self.options.listen, part.port(row, size))
-            run.values['server_cpu'] = run.values['cpu'] = run.values[cpu]
-            run.values['port'] = run.values['listen'].rpartition(':')[2]
-            servers[row.key, size] = run, None
-        waits = {True: '', False: ' --wait 86400'}
+            listen = at(self.options.listen, part.port(row, size))
+            run.values |= {'listen': listen, 'port': listen.rpartition(':')[2], 'server_cpu': run.values[cpu],
+                           'cpu': run.values[cpu]}
+            servers[run] = None
         while True:
-            for key, (run, process) in servers.items():
-                if process and process.running():
+            for run, old in servers.items():
+                if old and old.running():
                     continue
-                line = run.row.server + waits[run.row.ours or '{ib_send_lat}' in run.row.server]
-                started = run.start('server', line)
-                if not part.awaits(run, started):
-                    self.say(f'{run.row.key}: not up: {started.last_words()}')
-                    if not process:
+                servers[run] = run.start('server', run.row.server + run.row.patience)
+                if not part.awaits(run, servers[run]):
+                    self.say(f'{run.row.key}: not up: {servers[run].last_words()}')
+                    if not old:
                         raise Failed(f'{run.row.key} did not start')
-                servers[key] = run, started
-                if process:
-                    self.processes.running.remove(process)
+                if old:
+                    self.processes.running.remove(old)
             time.sleep(0.2)
+
+
+class Run:
+    """One run of a row. `values` are what command lines name: programs, the session's values and those of this run."""
+
+    def __init__(self, session, part, row, size, number):
+        name = f'{part.name}-{row.key}-{size}-{number}'.replace('/', '-').replace('@', '-')
+        self.session, self.part, self.row, self.size, self.round, self.name = (
+            session, part, row, size, number, f'runs/{name}')
+        self.folder = session.out / self.name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.doubted, self.server, self.watches = False, None, {}
+        self.limit_s = part.duration + CLIENT_SLACK_S
+        self.values = session.values | {'key': row.key.split('@')[0], 'size': size, 'duration': part.duration,
+                                        'warmup': part.warmup(size), 'folder': self.folder, 'listen': row.listen,
+                                        'whole_s': int(part.duration) + 1}
+
+    def start(self, name, line):
+        return self.session.processes.start(name, fill(line, self.values), self.folder)
+
+    def serve(self, tries=1):
+        """Start the server, whose line "listening on" has the address. {port} is random: it may be in use."""
+        self.part.prepare(self)
+        if self.session.options.mode == 'connect':
+            self.values['address'] = at(self.session.options.peer, self.part.port(self.row, self.size))
+            return
+        for _ in range(tries):
+            self.values |= {'port': random.randrange(20000, 30000), 'address': None}
+            self.server = self.start('server', self.row.server)
+            with self.session.progress.losing('slow starts', 0.5):
+                if self.part.awaits(self, self.server):
+                    return
+            self.session.processes.end()
+        raise Failed(f'the server did not start: {self.server.last_words()}')
+
+    def finish(self, process):
+        """Wait for the process that measures. A program that doubts its figures ends with status 3."""
+        status = process.wait(self.limit_s, list(self.watches.values()))
+        if status not in (0, DOUBTED):
+            how = 'took too long' if status is None else f'signal {-status}' if status < 0 else f'status {status}'
+            said = process.last_words() or self.server and self.server.last_words() or 'it printed nothing'
+            raise Failed(f'{process.name}: {how}: {said}')
+        self.doubted = self.doubted or status == DOUBTED
+
+    def client(self, line=None, watch=()):
+        """Run the client to its end. watch: names of the server's and the client's side in `watches`."""
+        client = self.start('client', line or self.row.client)
+        if watch:
+            time.sleep(0.1)  # until both are at work
+            self.watches |= {watch[0]: Watch(self.server), watch[1]: Watch(client)}
+        self.finish(client)
+
+    def hold(self, line, pattern):
+        """Start a process that is stopped once it has printed the pattern."""
+        process = self.start('stopped', line)
+        if not process.wait_for(pattern, 30):
+            raise Failed(f'{process.name}: {process.last_words()}')
+        process.stop()
+
+    def read(self, name=None):
+        """JSON that a program wrote to the run's folder."""
+        path = self.folder / f"{name or self.values['key']}.json"
+        try:
+            return json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise Failed(f'{path.name}: {error}') from None
+
+    def output(self, name='client'):
+        return (self.folder / f'{name}.log').read_text(errors='replace')

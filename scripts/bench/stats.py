@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures over rounds: medians, pairs, histograms, and the states of the CPUs.
+"""Arithmetic over rounds: medians, pairs, histograms, and the states of the CPUs.
 
 A hypervisor moves virtual CPUs between near and distant cores within minutes, and a comparison across such a move
 means nothing. Each run has `line_ns`: round trips of a cache line between the two CPUs before and after it.
@@ -7,11 +7,11 @@ means nothing. Each run has `line_ns`: round trips of a cache line between the t
 import math
 import statistics
 
-from bench.words import RESULT_STATE_ONE, rounded
-
 # Within one state round trips differ by up to 1.6, depending on the line's place; between states by 4
 # (tests/perf/cache_line.c, on a virtual machine with two CPUs).
 FAR_FACTOR = 2.2
+ONE = 'one'            # the name of a single state
+STATE_LEAST = 0.05     # of all round trips; fewer are outliers
 
 
 def known(values):
@@ -23,25 +23,14 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def round3(value):
-    return None if value is None else rounded(value, 3)
-
-
-def spread(runs, figure):
-    """The median of a figure over the runs, with its least and greatest value."""
-    values = known(run.get(figure) for run in runs)
-    return {figure: median(values), figure + '_least': min(values, default=None),
-            figure + '_greatest': max(values, default=None)}
-
-
-def pair_ratios(runs, row, base, size, figure):
-    """A row's figure over that of another row, for each pair of one round; without pairs, of both medians."""
-    own, other = ([run for run in runs if (run['key'], run['size_bytes']) == (key, size) and run.get(figure)]
-                  for key in (row, base))
-    pairs = [a[figure] / b[figure] for a in own for b in other if a['round'] == b['round']]
-    if not pairs and own and other:
-        pairs = [median(run[figure] for run in own) / median(run[figure] for run in other)]
-    return pairs
+def pairs(runs, key, base, size, figure):
+    """A row's figure and that of another row, for each pair of one round; without pairs, both medians."""
+    own, other = ([run for run in runs if (run['key'], run['size_bytes']) == (name, size) and run.get(figure)]
+                  for name in (key, base))
+    found = [(a[figure], b[figure]) for a in own for b in other if a['round'] == b['round']]
+    if not found and own and other:
+        found = [(median(run[figure] for run in own), median(run[figure] for run in other))]
+    return found
 
 
 # The states of the CPUs ------------------------------------------------------------------------
@@ -52,17 +41,22 @@ def differ(a, b):
 
 
 def between(lines):
-    """The border between the two states; None if there is one state."""
-    lines = known(lines)
-    return math.sqrt(min(lines) * max(lines)) if lines and differ(min(lines), max(lines)) else None
+    """The border between two states, in the widest gap that has enough on both sides; None if there is one state."""
+    lines = sorted(known(lines))
+    few = max(2, math.ceil(STATE_LEAST * len(lines)))
+    gaps = [(lines[at] / lines[at - 1], at) for at in range(few, len(lines) - few + 1)]
+    at = max(gaps, default=(0, 0))[1]
+    if not at or not differ(statistics.median_high(lines[:at]), statistics.median_low(lines[at:])):
+        return None
+    return math.sqrt(lines[at - 1] * lines[at])
 
 
 def state_of(run, border):
     lines = run.get('line_ns') or []
-    if border is None or not lines:
-        return RESULT_STATE_ONE
-    far = {line > border for line in lines}
-    return 'changed' if len(far) == 2 else 'far' if far.pop() else 'near'
+    far = {border is not None and line > border for line in lines}
+    if len(far) == 2 or lines and differ(min(lines), max(lines)):
+        return 'changed'
+    return ONE if border is None or not lines else 'far' if far.pop() else 'near'
 
 
 def by_state(runs, border):
@@ -91,42 +85,44 @@ def describe_cpus(lines):
     if not lines:
         return {}
     if border is None:
-        return {'line_ns': rounded(median(lines))}
-    return {'near_ns': rounded(median(line for line in lines if line <= border)),
-            'far_ns': rounded(median(line for line in lines if line > border))}
+        return {'line_ns': round(median(lines))}
+    return {'near_ns': round(median(line for line in lines if line <= border)),
+            'far_ns': round(median(line for line in lines if line > border))}
 
 
 # Histograms ------------------------------------------------------------------------------------
 
 def read_histogram(path):
     """(low, high, count) of each bucket, from lines "low,high,count" after a line with these names."""
-    lines = path.read_text().splitlines()
-    return [tuple(int(word) for word in line.split(',')) for line in lines if line[:1].isdigit()]
+    return [tuple(map(int, line.split(','))) for line in path.read_text().splitlines() if line[:1].isdigit()]
 
 
-def pool(paths):
+def write_histogram(path, buckets):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('low,high,count\n' + ''.join(f'{low},{high},{count}\n' for low, high, count in buckets))
+
+
+def pool(histograms):
     """Histograms of several runs as one."""
     counts = {}
-    for path in paths:
-        for low, high, count in read_histogram(path):
-            counts[low, high] = counts.get((low, high), 0) + count
+    for low, high, count in (bucket for buckets in histograms for bucket in buckets):
+        counts[low, high] = counts.get((low, high), 0) + count
     return [(low, high, count) for (low, high), count in sorted(counts.items())]
 
 
-def percentile(buckets, fraction, greatest):
+def percentile(buckets, fraction):
     """The greatest value of the bucket; None with fewer than ten values above it."""
-    total = sum(count for _, _, count in buckets)
+    total, passed = sum(count for _, _, count in buckets), 0
     if total * (1 - fraction) < 10 - 1e-9:
         return None
-    passed = 0
     for _, high, count in buckets:
         passed += count
         if passed >= total * fraction - 1e-9:
-            return min(high, greatest)
+            return high
     return None
 
 
-def percentiles(buckets, least, greatest):
-    values = {f'p{name}_ns': percentile(buckets, fraction, greatest) for name, fraction in
-              (('50', 0.5), ('90', 0.9), ('99', 0.99), ('99_9', 0.999), ('99_99', 0.9999))}
-    return {'count': sum(count for _, _, count in buckets), 'min_ns': least, **values, 'max_ns': greatest}
+def percentiles(buckets, greatest):
+    found = {f'p{name}_ns': percentile(buckets, fraction) for name, fraction in
+             (('50', 0.5), ('90', 0.9), ('99', 0.99), ('99_9', 0.999), ('99_99', 0.9999))}
+    return {name: value and min(value, greatest) for name, value in found.items()}

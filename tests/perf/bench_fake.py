@@ -9,7 +9,7 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'scripts'))
 
-from bench import cli, environment, options, report  # noqa: E402
+from bench import cli, host, options, plots  # noqa: E402
 from bench.parts import ALL  # noqa: E402
 from bench.session import Session  # noqa: E402
 
@@ -23,13 +23,12 @@ class BenchCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.enterContext(mock.patch.object(environment, 'describe', lambda *_: dict(HOST)))
-        self.enterContext(mock.patch.object(report, 'draw', lambda *_: []))
+        self.enterContext(mock.patch.object(host, 'environment', lambda *_: dict(HOST)))
+        self.enterContext(mock.patch.object(plots, 'gnuplot', lambda *_: []))
 
     def session(self, runner, *arguments, probe=lambda: 100.0):
         """runner: figures of a Run, or Failed."""
-        chosen = options.parse([*arguments, '--silent', '--out', str(self.folder / 'out')])
-        session = Session(chosen, ROOT, runner, probe)
+        session = Session(options.parse([*arguments, '--silent', '--out', str(self.folder / 'out')]), ROOT, runner, probe)
         (session.out / 'runs').mkdir(parents=True, exist_ok=True)
         session.use({})
         return session
@@ -39,15 +38,18 @@ class BenchCase(unittest.TestCase):
         session = self.session(runner, *arguments, **more)
         return cli.measure(session), session
 
-    def part(self, name, runs, *arguments, hiccups=None):
-        """A part's summary, of runs given as (key, size, round, figures)."""
-        session = self.session(lambda run: {}, *arguments)
-        session.hiccups = hiccups
+    def begin(self, name, *arguments):
+        """A part that has begun."""
         part = ALL[name]()
-        part.begin(session)
-        session.parts.append(part)
-        return part.summarize([{'key': key, 'size_bytes': size, 'round': number, 'line_ns': [], 'run': 'none'} | figures
-                               for key, size, number, figures in runs])
+        part.begin(self.session(lambda run: {}, *(arguments or (('--soak',) if name == 'soak' else ('--only', name)))))
+        part.session.parts.append(part)
+        return part
+
+    def summary(self, name, *runs):
+        """A part's summary, of one round of (key, size, figures)."""
+        return self.begin(name).summarize([
+            {'key': key, 'size_bytes': size, 'round': 1, 'line_ns': [], 'run': 'none', 'count': 1} | figures
+            for key, size, figures in runs])
 
 
 def trips(p50=7000, count=1000):

@@ -12,8 +12,8 @@ from unittest import mock
 
 from bench_fake import ROOT, BenchCase, trips
 
-from bench import build, cli, processes, schema
-from bench.run import Failed
+from bench import cli, host, processes, report, schema
+from bench.processes import Failed
 
 MAIN = ('--only', 'rtt', '--quick', '--sizes', '64')
 
@@ -64,7 +64,7 @@ class Rounds(BenchCase):
 
     def test_a_late_run_gives_reasons(self):
         _, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
-        session.progress.lose('slow starts', 99)
+        session.progress.lost['slow starts'].append(99)
         session.progress.begun = time.monotonic() - 1000
         self.assertIn('slow starts (1 times, 1 min 39 s)', session.progress.why_late())
         session.progress.begun = time.monotonic()
@@ -85,7 +85,7 @@ class Failures(BenchCase):
         self.assertEqual((status, summary['failures']), (0, []))
         self.assertIn('A baseline failed: rtt, raw-tcp, 64 B, round 1: client: status 1: no memory',
                       ' '.join(summary['notes']))
-        self.assertNotIn('tcp-poll over raw-tcp, p50, 64 B', [one['what'] for one in summary['thresholds']])
+        self.assertNotIn('rtt, tcp-poll over raw-tcp, p50_ns, 64 B', [one['what'] for one in summary['thresholds']])
 
     def test_a_failed_row_of_pollux_fails_it_with_its_cause(self):
         status, session = self.failing('tcp-poll')
@@ -105,19 +105,36 @@ class Failures(BenchCase):
         processes.raise_on_signals()
         self.addCleanup(signal.signal, signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+
+        def interrupt(signum):
+            os.kill(os.getpid(), signum)
+            time.sleep(10)
         for signum, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             count = []
 
             def runner(run):
                 count.append(run)
                 if len(count) == 5:
-                    os.kill(os.getpid(), signum)
-                    time.sleep(10)
+                    interrupt(signum)
                 return trips()
             got, session = self.bench(runner, *MAIN, '--rounds', '1')
             summary = schema.load(session.out)
             self.assertEqual((got, len(summary['parts']['rtt']['rows'])), (status, 4))
             self.assertIn('Interrupted after 4 of', (session.out / 'report.md').read_text())
+
+    def test_an_interruption_of_the_last_step_leaves_a_report(self):
+        processes.raise_on_signals()
+        self.addCleanup(signal.signal, signal.SIGINT, signal.default_int_handler)
+        draw, count = report.draw, []
+
+        def interrupted(*arguments):
+            count.append(1)
+            if len(count) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            return draw(*arguments)
+        with mock.patch.object(report, 'draw', interrupted):
+            status, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
+        self.assertEqual((status, (session.out / 'report.html').is_file()), (130, True))
 
 
 class Processes(BenchCase):
@@ -177,39 +194,48 @@ class Starting(BenchCase):
         return status, said.getvalue()
 
     def test_wrong_arguments_are_refused_before_anything_else(self):
+        alone = 'exclude each other; give one of them'
         for text, *arguments in (
                 ("unknown option '--bogus'", '--bogus'), ('cannot be made', '--out', '/dev/null/x'),
-                ('there is no such part; there are rtt stream rings', '--only', 'soak'),
-                ('leave one out', '--only', 'rtt', '--full'), ('that part is of one host', '--only', 'rings', '--serve'),
+                ("--only 'soak': give one of rtt stream rings", '--only', 'soak'), ("--only '': give one of", '--only', ''),
+                (f'--full and --only: they {alone}', '--only', 'rtt', '--full'), (alone, '--soak', '--full'),
+                (alone, '--live', 'a:1', '--connect', 'b:1'), (alone, '--serve', '--connect', 'b:1'),
+                ('that part is of one host', '--only', 'rings', '--serve'),
                 ('that part is of one host', '--only', 'netio', '--connect', 'host:1'),
                 ('that is for the part verbs', '--only', 'rtt', '--device', 'rxe0'),
-                ("'0' is no size from 1 to 16M", '--sizes', '64,0'), ("'17M' is no size", '--sizes', '17M'),
-                ('that is for --live', '--provider', 'tcp'), ('HOST:PORT is needed', '--connect', 'host'),
-                ('there are auto, tcp, shm and verbs', '--provider', 'sockets', '--live', 'localhost:1'),
-                ('a self-test takes 1 to 64K', '--live', 'h:1', '--sizes', '1M'), ('2 arguments', '--compare', 'x'),
-                ('there is no summary.json', '--compare', '/nonexistent', '/nowhere'),
+                ("--sizes '64,0': give sizes from 1 to 16M", '--sizes', '64,0'), ('the largest is 16M', '--sizes', '17M'),
+                ('that is for --live', '--provider', 'tcp'), ("--connect 'host': give HOST:PORT", '--connect', 'host'),
+                ("'sockets': give auto, tcp, shm or verbs", '--provider', 'sockets', '--live', 'localhost:1'),
+                ('that is for --serve', '--listen', 'a:1'), ('the largest is 64K', '--live', 'h:1', '--sizes', '1M'),
+                ('2 arguments', '--compare', 'x'), ('there is no summary.json', '--compare', '/nonexistent', '/nowhere'),
                 ('there is no summary.json', '--report', '/nonexistent'), ('a whole number from 1', '--rounds', 'x'),
-                ('seconds are needed', '--duration', 'x'), ('expected one argument', '--out')):
-            with mock.patch.object(cli, 'Lock', side_effect=AssertionError):
+                ('measures nothing; leave it out', '--report', '/nonexistent', '--rounds', '3'),
+                ('seconds above 0', '--duration', 'x'), ('seconds above 0', '--duration', '0.0'),
+                ('expected one argument', '--out')):
+            with mock.patch.object(host, 'Lock', side_effect=AssertionError):
                 status, said = self.refused(*arguments)
             self.assertEqual(status, 2, arguments)
             self.assertIn(text, said)
 
     def test_one_of_a_checkout_runs_at_a_time(self):
         said = []
-        self.enterContext(mock.patch.object(build.tempfile, 'gettempdir', lambda: str(self.folder)))
-        lock = build.Lock(self.folder, said.append)
+        self.enterContext(mock.patch.object(host.tempfile, 'gettempdir', lambda: str(self.folder)))
+        lock = host.Lock(self.folder, said.append)
         self.addCleanup(lock.release)
-        self.assertRaisesRegex(build.SetupError, rf'in this checkout \(process {os.getpid()}, since 20.*end it',
-                               build.Lock, self.folder, said.append)
+        self.assertRaisesRegex(Failed, rf'in this checkout \(process {os.getpid()}, since 20.*end it',
+                               host.Lock, self.folder, said.append)
         (self.folder / 'other').mkdir()
         self.assertEqual(said, [])
-        other = build.Lock(self.folder / 'other', said.append)
+        other = host.Lock(self.folder / 'other', said.append)
         self.addCleanup(other.release)
         self.assertIn('another bench.sh runs on this host', said[0])
+        (self.folder / 'third').mkdir()
+        with mock.patch.object(host.Path, 'exists', side_effect=PermissionError(13, 'denied')):
+            self.addCleanup(host.Lock(self.folder / 'third', said.append).release)
+        self.assertIn('denied, so it is unknown whether another', said[1])
         (self.folder / 'file').mkdir()
         (self.folder / 'file/build-bench').touch()
-        self.assertRaisesRegex(build.SetupError, 'cannot be written, and bench.sh builds there', build.Lock,
+        self.assertRaisesRegex(Failed, 'cannot be written, and bench.sh builds there', host.Lock,
                                self.folder / 'file', said.append)
 
     def test_help_lists_every_option(self):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'scripts'))
 
-from bench.parts.instructions import LIMIT, count, known  # noqa: E402
+from bench.parts.counts import LIMIT, count, known  # noqa: E402
 
 if not shutil.which('valgrind'):
     print('skipped: valgrind is not installed')

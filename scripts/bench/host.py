@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""This host: the locks, packages, the build of the measured programs, and what one must know to interpret figures."""
+import datetime
+import fcntl
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from bench.processes import Failed
+
+FOLDER = 'build-bench'
+# A message passes many small functions of several files: link-time optimization inlines them.
+BUILD_OPTIONS = ('-Dbuildtype=release', '-Db_lto=true', '-Dtests=false', '-Dbench=true')
+# Programs that a host or a build may lack, and why.
+OTHERS = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed', 'ib_send_lat': 'is not installed (perftest)'}
+OPTIONAL = OTHERS | dict.fromkeys(('raw-zmq', 'raw-zmq-stream'), 'was not built, as libzmq3-dev was not there when the '
+                                  'build folder was made')
+KERNEL_OPTIONS = re.compile(r'(isolcpus|nohz_full|rcu_nocbs|irqaffinity|mitigations|idle|intel_idle|intel_pstate|'
+                            r'amd_pstate|processor|cpuidle|tsc|clocksource|nosmt|preempt|hugepages|default_hugepagesz|'
+                            r'transparent_hugepage)[.=_a-z]*')
+
+
+class Lock:
+    """Two runs of one checkout would share a build folder; two of one host measure each other."""
+
+    def __init__(self, root, say):
+        folder = root / FOLDER
+        try:
+            folder.mkdir(exist_ok=True)
+            self.file = open(folder / 'bench.lock', 'a+', encoding='utf-8')
+        except OSError as error:
+            raise Failed(f'{folder}: cannot be written, and bench.sh builds there; copy the tree to where you may '
+                         f'write ({error.strerror})') from None
+        if not self.take(self.file):
+            with self.file:
+                self.file.seek(0)
+                raise Failed(f'another bench.sh runs in this checkout ({self.file.read().strip()}): they would share '
+                             f'{FOLDER}; wait for it, or end it')
+        self.file.truncate(0)
+        print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=self.file, flush=True)
+        # The file may belong to another user: then it may be impossible to create, or even to read.
+        path, self.host = Path(tempfile.gettempdir(), 'pollux-bench.lock'), None
+        try:
+            if not path.exists():
+                path.touch(0o644)
+            self.host = open(path, encoding='utf-8')
+        except OSError as error:
+            say(f'{path}: {error.strerror}, so it is unknown whether another bench.sh runs on this host')
+            return
+        if not self.take(self.host):
+            say('another bench.sh runs on this host: the two measure each other; compare within this run only')
+        self.take(self.host, fcntl.LOCK_SH)
+
+    @staticmethod
+    def take(file, how=fcntl.LOCK_EX):
+        try:
+            fcntl.flock(file, how | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            return False
+
+    def release(self):
+        """The client of a waiting server may be on this host."""
+        self.file.close()
+        if self.host:
+            self.host.close()
+
+
+# The build -------------------------------------------------------------------------------------
+
+class Builder:
+    """Installs what is missing, and builds the programs that are wanted."""
+
+    def __init__(self, session):
+        self.session, self.say = session, session.say
+        self.folder, self.log = session.root / FOLDER, session.root / FOLDER / 'bench-build'
+        self.log.mkdir(exist_ok=True)
+        self.last = None
+
+    def run(self, name, command, limit_s, **more):
+        try:
+            return self.session.processes.run(name, command, self.log, limit_s, **more)
+        except Failed as cause:
+            tail = [line for kind in ('log', 'err') for line in
+                    (self.log / f'{name}.{kind}').read_text(errors='replace').splitlines()[-20:]]
+            raise Failed('\n'.join([f'the set-up failed: {cause}', *tail, f'The whole of it is in {self.log}'])) from None
+
+    def programs(self, wanted):
+        """The paths of programs by name; of the provider that is loaded as a module, its folder."""
+        setup = self.session.root / 'scripts/setup.sh'
+        self.say('set-up, step 1 of 3: packages')
+        groups = ['--for', 'run,build,bench']
+        if subprocess.run([setup, '--check', *groups], capture_output=True, check=False).returncode:
+            if subprocess.run([setup, *groups], check=False).returncode:  # it may ask for a password
+                raise Failed('packages are missing and could not be installed; see above')
+        self.say(f'set-up, step 2 of 3: meson configures {FOLDER}')
+        again = (self.folder / 'build.ninja').exists()
+        self.run('meson', ['meson', 'configure' if again else 'setup', self.folder, *BUILD_OPTIONS], 300)
+        self.run('ninja', ['ninja', '-C', self.folder, 'build.ninja'], 300)
+        targets = self.targets(wanted)
+        if 'plx-perf-dpdk' in wanted and 'plx-perf-dpdk' not in targets and output('pkg-config', '--modversion', 'libdpdk'):
+            # Packages were installed since the folder was made.
+            self.run('meson', ['meson', 'setup', '--reconfigure', self.folder], 300)
+            targets = self.targets(wanted)
+        self.say('set-up, step 3 of 3: ninja builds (about two minutes the first time)')
+        relative = [str(Path(path).relative_to(self.folder)) for path in targets.values()]
+        self.run('build', ['ninja', '-C', self.folder, *relative], 1500, watches=[self], every_s=5)
+        found = {name: path for name in OTHERS if (path := shutil.which(name))}
+        return found | {name: os.path.dirname(path) if path.endswith('.so') else path for name, path in targets.items()}
+
+    def targets(self, wanted):
+        listed = json.loads(self.run('introspect', ['meson', 'introspect', '--targets', self.folder], 60))
+        return {target['name']: target['filename'][0] for target in listed
+                if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
+
+    def look(self):
+        """How many steps ninja has done, every few seconds."""
+        steps = re.findall(r'^\[\d+/\d+\]', (self.log / 'build.log').read_text(errors='replace'), re.MULTILINE)
+        if steps and steps[-1] != self.last:
+            self.last = steps[-1]
+            self.say(f'    {self.last}')
+
+
+# The environment -------------------------------------------------------------------------------
+
+def output(*command):
+    """Of a command, or nothing if it fails."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ''
+
+
+def read(path, otherwise=''):
+    try:
+        return Path(path).read_text(errors='replace').strip() or otherwise
+    except OSError:
+        return otherwise
+
+
+def found(pattern, text, otherwise='unknown'):
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1] if match else otherwise
+
+
+def library(name):
+    return output('pkg-config', '--modversion', name) or 'unknown'
+
+
+def cpus_of(text):
+    """Each CPU of a kernel list such as 0-3,8."""
+    ends = [word.partition('-') for word in text.split(',') if word]
+    return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
+
+
+def steal_ms():
+    """Stolen time, over all CPUs (proc(5))."""
+    return int(read('/proc/stat').split()[8]) * 1000 // os.sysconf('SC_CLK_TCK')
+
+
+def environment(root, cpus):
+    """Before the runs."""
+    system = '/sys/devices/system'
+    return {
+        'date': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
+        'version': found(r"^ *version: '([^']*)'", read(root / 'meson.build')),
+        'git_revision': output('git', '-C', str(root), 'describe', '--always', '--dirty', '--abbrev=12') or 'unknown',
+        'host': platform.node(), 'cpu_model': found(r'^model name\s*: (.*)', read('/proc/cpuinfo')),
+        'cpu_count': len(os.sched_getaffinity(0)), 'server_cpu': cpus[0], 'client_cpu': cpus[1],
+        'kernel': f'{platform.system()} {platform.release()}',
+        'kernel_options': ' '.join(word for word in read('/proc/cmdline').split() if KERNEL_OPTIONS.match(word)),
+        'hypervisor': found(r'^Hypervisor vendor: *(.*)', output('lscpu'), 'none'),
+        'governor': read(f'{system}/cpu/cpu{cpus[1]}/cpufreq/scaling_governor', 'not visible'),
+        'clocksource': read(f'{system}/clocksource/clocksource0/current_clocksource'),
+        'isolated_cpus': read(f'{system}/cpu/isolated', 'none'),
+        'system': found(r'^PRETTY_NAME="(.*)"', read('/etc/os-release')),
+        'compiler': output(os.environ.get('CC', 'cc'), '--version').partition('\n')[0],
+        'libfabric_version': library('libfabric'), 'zmq_version': library('libzmq'),
+        'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v')),
+        'load_before': ' '.join(read('/proc/loadavg').split()[:3]), 'steal_ms': steal_ms()}
