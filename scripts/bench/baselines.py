@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs of others: how they run, and how their output becomes the figures that plx-ping writes."""
-import functools
 import json
 import random
 import re
 import time
 
-from bench import host, stats
+from bench import stats
 from bench.part import Row
 from bench.processes import Failed
 
@@ -31,12 +30,6 @@ def iperf3(**more):
                       '--affinity {client_cpu} --json')
 
 
-@functools.cache
-def started_without_mpirun():
-    """A build with MPI expects mpirun, and leaves Open MPI's files in /dev/shm."""
-    return '-P 0' if 'MPI mode' in host.output('env', 'OMPI_MCA_btl=self', 'ucx_perftest', '-h') else ''
-
-
 def ucx(key, label, test, layer='', **more):
     """layer: options of a test of the layer below, which takes no transport from the environment."""
     transport, once = key.split('-')[1], test == 'tag_lat'
@@ -46,12 +39,11 @@ def ucx(key, label, test, layer='', **more):
     def measure(run):
         count = max(100, int(per_s * run.values['duration'] / (1 + run.size / 4096)))
         run.values['port'] = random.randrange(20000, 30000)
-        common = f'{line} {started_without_mpirun()}'
-        run.start('server', common + ' -c {server_cpu}')
+        run.start('server', line + ' -c {server_cpu}')
         for attempt in range(50):
             time.sleep(0.05)
             try:
-                run.client(f'{common} 127.0.0.1 -t {test} -s {{size}} -n {count} -w {count // 10 + 1} -c {{client_cpu}} '
+                run.client(f'{line} 127.0.0.1 -t {test} -s {{size}} -n {count} -w {count // 10 + 1} -c {{client_cpu}} '
                            f'-f -v {layer}')
                 break
             except Failed as error:  # the server may not be listening yet
@@ -79,6 +71,6 @@ def read_send_lat(text):
     times = sorted(round(float(us) * 2000) for us in re.findall(r'^\d+, ([0-9.e+]+)$', text, re.MULTILINE))
     if not times:
         raise Failed('ib_send_lat has printed no times')
-    buckets = stats.pool([[(ns, ns, 1) for ns in times]])
+    buckets = stats.pool((ns, ns, 1) for ns in times)
     return {'provider': 'ibverbs', 'count': len(times), 'min_ns': times[0], 'max_ns': times[-1],
             'mean_ns': sum(times) / len(times)} | stats.percentiles(buckets, times[-1]), buckets

@@ -22,21 +22,17 @@ def main(arguments):
             summary = schema.load(chosen.out)
             return int(publish(print, chosen.out, summary, {name: ALL[name]() for name in summary['parts']}))
         return bench(Session(chosen, ROOT))
-    except (options.UsageError, schema.Invalid) as error:
-        print(f'bench.sh: {error}', file=sys.stderr)
-        return 2
     except Failed as error:
         print(f'bench.sh: {error}', file=sys.stderr)
-        return 1
+        return error.status
     except Stopped as stopped:
         return stopped.status
 
 
 def publish(say, out, summary, parts):
     """Plots, pages, and the text on the terminal. Whether a plot could not be drawn."""
-    trouble = report.draw(out, summary, parts)
-    report.write(out, summary, parts)
-    say('\n'.join([report.text_of(summary, parts), *(f'FAILED: {text}' for text in trouble),
+    trouble = report.write(out, summary, parts)
+    say('\n'.join([report.text_of(out, summary, parts), *(f'FAILED: {text}' for text in trouble),
                    f"Report: {out / 'report.html'}"]))
     return bool(trouble)
 
@@ -46,16 +42,14 @@ def bench(session):
     if len(session.cpus) < 2:
         raise Failed(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, '
                      'so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
-    lock = host.Lock(ROOT, session.say)
+    lock, serves = host.Lock(ROOT, session.say), session.options.mode == 'serve'
     try:
-        serves = session.options.mode == 'serve'
         if serves:
             session.out = ROOT / host.FOLDER / 'serve'
         (session.out / 'runs').mkdir(parents=True, exist_ok=True)
         parts = [ALL[name] for name in session.options.parts]
-        wanted = {program for part in parts for row in part.rows for program in row.programs()}
-        session.use(host.Builder(session).programs(
-            wanted.union({'hiccup', 'cache-line'}, *(part.programs for part in parts))))
+        wanted = [program for part in parts for row in part.rows for program in row.programs()]
+        session.use(host.build(session, {*wanted, 'hiccup', 'cache-line'}.union(*(part.programs for part in parts))))
         if serves:
             lock.release()
         return measure(session)
@@ -72,8 +66,8 @@ def measure(session):
         raise Failed(session.failures[0])
     if session.options.mode == 'serve':
         return session.serve(session.parts[0])
-    for old in (session.out / 'runs/lines', *session.out.glob('runs/*.ndjson'), *session.out.glob('hiccups.*')):
-        old.unlink(missing_ok=True)
+    for old in (*session.out.glob('runs/lines'), *session.out.glob('runs/*.ndjson'), *session.out.glob('hiccups.*')):
+        old.unlink()
     for old in ('plots', 'pooled'):
         shutil.rmtree(session.out / old, ignore_errors=True)
     environment = host.environment(session.root, session.cpus)
@@ -99,19 +93,18 @@ def finish(session, environment):
 
 def summarize(session, environment):
     """summary.json and PART.json."""
-    shares = [cpu['gap_total_ns'] / session.hiccups['duration_ns'] for cpu in session.hiccups['cpus']] \
-        if session.hiccups else []
+    hiccups = session.hiccups or {'cpus': []}
     parts = {part.name: part.summarize(session.runs[part.name]) for part in session.parts}
-    summary = {
-        'schema': schema.VERSION, 'environment': environment | {
-            'load_after': ' '.join(host.read('/proc/loadavg').split()[:3]), 'peer': session.options.peer or 'this host',
-            'steal_ms': host.steal_ms() - environment['steal_ms']},
-        # the largest share of a CPU that other processes took while only the clock was read
-        'platform_lost': max(shares, default=None), 'cpus': stats.describe_cpus(session.lines),
-        'failures': session.failures, 'left_out': session.left_out,
-        'notes': session.notes + stats.known([session.progress.why_late()]), 'hiccups': session.hiccups,
-        'thresholds': [threshold for part in parts.values() for threshold in part['thresholds']], 'parts': parts}
     for name, part in parts.items():
         schema.write(session.out / f'{name}.json', part | {'every_run': session.runs[name]})
+    summary = {
+        'schema': schema.VERSION, 'environment': environment | {
+            'load_after': host.load(), 'peer': session.options.peer or 'this host',
+            'steal_ms': host.steal_ms() - environment['steal_ms']},
+        # the largest share of a CPU that other processes took while only the clock was read
+        'platform_lost': max((cpu['gap_total_ns'] / hiccups['duration_ns'] for cpu in hiccups['cpus']), default=None),
+        'cpus': stats.describe_cpus(session.lines), 'failures': session.failures, 'left_out': session.left_out,
+        'notes': session.notes + stats.known([session.progress.why_late()]), 'hiccups': session.hiccups,
+        'thresholds': [threshold for part in parts.values() for threshold in part['thresholds']], 'parts': parts}
     schema.write(session.out / 'summary.json', schema.check(summary))
     return summary

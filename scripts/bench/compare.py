@@ -6,9 +6,8 @@ Absolute figures and rows of other software are not judged.
 """
 import math
 
-from bench import figures, stats
-from bench.document import Paragraph, Table, as_page, as_text
-from bench.report import cache_line
+from bench import stats
+from bench.report import as_page, as_text, cache_line
 from bench.schema import load, write
 
 NOISE_LEAST = 0.05  # of figures that are measured, not counted
@@ -45,7 +44,7 @@ def verdict(a, b, change, noise):
     overlap = a['ratio_least'] <= b['ratio_greatest'] and b['ratio_least'] <= a['ratio_greatest']
     if abs(change) <= noise or overlap:
         return 'within the noise'
-    return 'better' if (change < 0) == a['figure'].endswith(figures.LESS_IS_BETTER) else 'worse'
+    return 'better' if (change < 0) == a['figure'].endswith(stats.LESS_IS_BETTER) else 'worse'
 
 
 def compare(a, b):
@@ -79,26 +78,26 @@ COMMITS = {True: 'Both results are of one commit.', False: 'The results are of t
            None: 'It is unknown whether both results are of the same code: a tree had changes, or no git.'}
 
 
-def document(result):
+def blocks(result):
     rows = result['rows']
     count = {name: sum(row['verdict'] == name for row in rows) for name in ('better', 'worse', 'noise unknown')}
-    unknown = f", {count['noise unknown']} have too few rounds to be judged" if count['noise unknown'] else ''
-    yield Paragraph(f"Of {len(rows)} ratios {count['better']} are better in B, {count['worse']} worse{unknown}, and the "
-                    'others differ by no more than their noise.', 'lead')
+    yield 'lead', (f"Of {len(rows)} ratios {count['better']} are better in B, {count['worse']} worse, "
+                   f"{count['noise unknown']} have too few rounds to be judged, and the others differ by no more than their "
+                   'noise.')
     for name in ('a', 'b'):
         host = result[name]
-        yield Paragraph(f"{name.upper()}: {host['date']}, host {host['host']}, {host.get('cpu_model')}, Pollux "
-                        f"{host['version']} ({host['git_revision']}), cache line: {cache_line(host['cpus'])}")
-    yield Paragraph(COMMITS[result['one_commit']])
-    yield Table(['part, row', 'size', 'over', 'A', 'B', 'change', 'noise', ''], [
-        [f"{row['part']}, {row['key']}", figures.joined(figures.size(row['size_bytes']), figures.in_state(row['state'])),
-         row['base'] or '–', figures.digits(row['a']), figures.digits(row['b']), f"{100 * row['change']:+.1f} %",
-         '–' if row['noise'] is None else f"{100 * row['noise']:.1f} %", row['verdict']] for row in rows],
-        [row['verdict'] for row in rows])
+        yield 'p', (f"{name.upper()}: {host['date']}, host {host['host']}, {host.get('cpu_model')}, Pollux "
+                    f"{host['version']} ({host['git_revision']}), cache line: {cache_line(host['cpus'])}")
+    yield 'p', COMMITS[result['one_commit']]
+    yield 'table', ['part, row', 'size', 'over', 'A', 'B', 'change', 'noise', ''], [
+        [f"{row['part']}, {row['key']}", stats.joined(stats.size(row['size_bytes']), stats.in_state(row['state'])),
+         row['base'] or '–', stats.digits(row['a']), stats.digits(row['b']), f"{100 * row['change']:+.1f} %",
+         '–' if row['noise'] is None else f"{100 * row['noise']:.1f} %", row['verdict']] for row in rows], [
+             row['verdict'] for row in rows]
     for name in ('a', 'b'):
         for text in result[f'only_{name}']:
-            yield Paragraph(f'only in {name.upper()}, or in another state of the CPUs: {text}')
-    yield Paragraph(CAUTION)
+            yield 'p', f'only in {name.upper()}, or in another state of the CPUs: {text}'
+    yield 'p', CAUTION
 
 
 def run(folders, out):
@@ -106,6 +105,6 @@ def run(folders, out):
     result = compare(*map(load, folders))
     out.mkdir(parents=True, exist_ok=True)
     write(out / 'compare.json', result)
-    (out / 'compare.html').write_text(as_page('two runs compared', document(result)))
-    print(as_text(document(result)), f"Page: {out / 'compare.html'}", sep='\n')
+    (out / 'compare.html').write_text(as_page('two runs compared', blocks(result)))
+    print(as_text(blocks(result)), f"Page: {out / 'compare.html'}", sep='\n')
     return 0

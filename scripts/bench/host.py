@@ -20,9 +20,7 @@ BUILD_OPTIONS = ('-Dbuildtype=release', '-Db_lto=true', '-Dtests=false', '-Dbenc
 OTHERS = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed', 'ib_send_lat': 'is not installed (perftest)'}
 OPTIONAL = OTHERS | dict.fromkeys(('raw-zmq', 'raw-zmq-stream'), 'was not built, as libzmq3-dev was not there when the '
                                   'build folder was made')
-KERNEL_OPTIONS = re.compile(r'(isolcpus|nohz_full|rcu_nocbs|irqaffinity|mitigations|idle|intel_idle|intel_pstate|'
-                            r'amd_pstate|processor|cpuidle|tsc|clocksource|nosmt|preempt|hugepages|default_hugepagesz|'
-                            r'transparent_hugepage)[.=_a-z]*')
+KERNEL_OPTIONS = re.compile(r'\w*(cpus|nohz|rcu|irq|mitigations|idle|pstate|processor|tsc|clock|smt|preempt|hugepage)')
 
 
 class Lock:
@@ -73,57 +71,41 @@ class Lock:
 
 # The build -------------------------------------------------------------------------------------
 
-class Builder:
-    """Installs what is missing, and builds the programs that are wanted."""
+def run(text, command, output_too=False):
+    """A step of the set-up. Its output is on the terminal, or if not wanted there only after a failure."""
+    ran = subprocess.run(command, capture_output=not output_too, text=True, check=False)
+    if ran.returncode:
+        said = '' if output_too else ':\n' + '\n'.join((ran.stdout + ran.stderr).splitlines()[-20:])
+        raise Failed(f'{text}{said or "; see above"}')
+    return ran.stdout
 
-    def __init__(self, session):
-        self.session, self.say = session, session.say
-        self.folder, self.log = session.root / FOLDER, session.root / FOLDER / 'bench-build'
-        self.log.mkdir(exist_ok=True)
-        self.last = None
 
-    def run(self, name, command, limit_s, **more):
-        try:
-            return self.session.processes.run(name, command, self.log, limit_s, **more)
-        except Failed as cause:
-            tail = [line for kind in ('log', 'err') for line in
-                    (self.log / f'{name}.{kind}').read_text(errors='replace').splitlines()[-20:]]
-            raise Failed('\n'.join([f'the set-up failed: {cause}', *tail, f'The whole of it is in {self.log}'])) from None
+def build(session, wanted):
+    """Install what is missing, build, and return the paths of programs by name; of the provider that is loaded as a
+    module, its folder."""
+    setup, folder = [session.root / 'scripts/setup.sh', '--for', 'run,build,bench'], session.root / FOLDER
 
-    def programs(self, wanted):
-        """The paths of programs by name; of the provider that is loaded as a module, its folder."""
-        setup = self.session.root / 'scripts/setup.sh'
-        self.say('set-up, step 1 of 3: packages')
-        groups = ['--for', 'run,build,bench']
-        if subprocess.run([setup, '--check', *groups], capture_output=True, check=False).returncode:
-            if subprocess.run([setup, *groups], check=False).returncode:  # it may ask for a password
-                raise Failed('packages are missing and could not be installed; see above')
-        self.say(f'set-up, step 2 of 3: meson configures {FOLDER}')
-        again = (self.folder / 'build.ninja').exists()
-        self.run('meson', ['meson', 'configure' if again else 'setup', self.folder, *BUILD_OPTIONS], 300)
-        self.run('ninja', ['ninja', '-C', self.folder, 'build.ninja'], 300)
-        targets = self.targets(wanted)
-        if 'plx-perf-dpdk' in wanted and 'plx-perf-dpdk' not in targets and output('pkg-config', '--modversion', 'libdpdk'):
-            # Packages were installed since the folder was made.
-            self.run('meson', ['meson', 'setup', '--reconfigure', self.folder], 300)
-            targets = self.targets(wanted)
-        self.say('set-up, step 3 of 3: ninja builds (about two minutes the first time)')
-        relative = [str(Path(path).relative_to(self.folder)) for path in targets.values()]
-        self.run('build', ['ninja', '-C', self.folder, *relative], 1500, watches=[self], every_s=5)
-        found = {name: path for name in OTHERS if (path := shutil.which(name))}
-        return found | {name: os.path.dirname(path) if path.endswith('.so') else path for name, path in targets.items()}
+    def targets():
+        return {target['name']: target['filename'][0] for target in json.loads(run(
+            'meson does not list its programs', ['meson', 'introspect', '--targets', folder]))
+            if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
 
-    def targets(self, wanted):
-        listed = json.loads(self.run('introspect', ['meson', 'introspect', '--targets', self.folder], 60))
-        return {target['name']: target['filename'][0] for target in listed
-                if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
-
-    def look(self):
-        """How many steps ninja has done, every few seconds."""
-        steps = re.findall(r'^\[\d+/\d+\]', (self.log / 'build.log').read_text(errors='replace'), re.MULTILINE)
-        if steps and steps[-1] != self.last:
-            self.last = steps[-1]
-            self.say(f'    {self.last}')
+    session.say('set-up, step 1 of 3: packages')
+    if subprocess.run([*setup, '--check'], capture_output=True, check=False).returncode:
+        run('packages are missing and could not be installed', setup, output_too=True)  # it may ask for a password
+    session.say(f'set-up, step 2 of 3: meson configures {FOLDER}')
+    again = (folder / 'build.ninja').exists()
+    run(f'meson cannot set up {FOLDER}', ['meson', 'configure' if again else 'setup', folder, *BUILD_OPTIONS])
+    run('meson cannot set the folder up again', ['ninja', '-C', folder, 'build.ninja'])
+    found = targets()
+    if 'plx-perf-dpdk' in wanted and 'plx-perf-dpdk' not in found and library('libdpdk') != 'unknown':
+        # Packages were installed since the folder was made.
+        run('meson cannot set the folder up again', ['meson', 'setup', '--reconfigure', folder])
+        found = targets()
+    session.say('set-up, step 3 of 3: ninja builds (about two minutes the first time)')
+    run('the build failed', ['ninja', '-C', folder, *(os.path.relpath(path, folder) for path in found.values())], True)
+    return {name: path for name in OTHERS if (path := shutil.which(name))} | {
+        name: os.path.dirname(path) if path.endswith('.so') else path for name, path in found.items()}
 
 
 # The environment -------------------------------------------------------------------------------
@@ -158,6 +140,10 @@ def cpus_of(text):
     return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
 
 
+def load():
+    return ' '.join(read('/proc/loadavg').split()[:3])
+
+
 def steal_ms():
     """Stolen time, over all CPUs (proc(5))."""
     return int(read('/proc/stat').split()[8]) * 1000 // os.sysconf('SC_CLK_TCK')
@@ -177,9 +163,8 @@ def environment(root, cpus):
         'hypervisor': found(r'^Hypervisor vendor: *(.*)', output('lscpu'), 'none'),
         'governor': read(f'{system}/cpu/cpu{cpus[1]}/cpufreq/scaling_governor', 'not visible'),
         'clocksource': read(f'{system}/clocksource/clocksource0/current_clocksource'),
-        'isolated_cpus': read(f'{system}/cpu/isolated', 'none'),
         'system': found(r'^PRETTY_NAME="(.*)"', read('/etc/os-release')),
         'compiler': output(os.environ.get('CC', 'cc'), '--version').partition('\n')[0],
         'libfabric_version': library('libfabric'), 'zmq_version': library('libzmq'),
         'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v')),
-        'load_before': ' '.join(read('/proc/loadavg').split()[:3]), 'steal_ms': steal_ms()}
+        'load_before': load(), 'steal_ms': steal_ms()}

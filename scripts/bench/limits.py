@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Thresholds: what figures and ratios of rows should be. The tables of doc/apps/thresholds.md have them."""
 import fnmatch
-import functools
 import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.figures import joined, size
-from bench.stats import known, median, pairs
+from bench import stats
 
-PAGE = Path(__file__).parents[2] / 'doc/apps/thresholds.md'
+PAGES = Path(__file__).parents[2] / 'doc/apps'
 UNITS = {'million': 1e6, 'KiB': 1024, 'ms': 1e6}
 
 
@@ -27,45 +25,47 @@ class Limit:
     gates: bool
 
     def of(self, row):
-        return (fnmatch.fnmatch(row['key'].partition('@')[0], self.rows) or row['key'] == self.rows) and (
-            not self.sizes or size(row['size_bytes']) in self.sizes.split(', '))
+        return self.rows in (row['key'], '*') or fnmatch.fnmatch(row['key'].partition('@')[0], self.rows) and (
+            not self.sizes or stats.size(row['size_bytes']) in self.sizes.split(', '))
 
-    def measure(self, runs, rows, key, bytes_count):
-        """None without what it needs."""
-        bases = [base + ('' if '@' in base else ''.join(key.partition('@')[1:])) for base in
-                 re.findall('`(.*?)`', self.over)]
-        if not bases:
-            found = [row.get(self.figure) for row in rows if (row['key'], row['size_bytes']) == (key, bytes_count)][:1]
-        else:
-            of_bases = [pairs(runs, key, base, bytes_count, self.figure) for base in bases]
-            found = [median(a - b if self.over.startswith('minus') else a / b for a, b in some) for some in of_bases]
-        found = [value / UNITS.get(self.unit, 1) for value in known(found)]
+    def measure(self, runs, rows, key, size):
+        """None without what it needs. The base of a row NAME@DEVICE is of that device, too."""
+        found, minus = [], self.over.startswith('minus')
+        for base in re.findall('`(.*?)`', self.over):
+            pairs = stats.pairs(runs, key, base + ('' if '@' in base else ''.join(key.partition('@')[1:])), size, self.figure)
+            found.append(stats.median(a - b if minus else a / b for a, b in pairs))
+        if not self.over:
+            found = [row.get(self.figure) for row in rows if (row['key'], row['size_bytes']) == (key, size)][:1]
+        found = [value / UNITS.get(self.unit, 1) for value in stats.known(found)]
         return (min if self.least else max)(found, default=None)
 
-    def judge(self, part, key, bytes_count, value):
+    def judge(self, part, key, size, value):
         over = self.over.replace('`', '').replace(', ', ' and ')
-        what = f"{part}, {key}{over and f' {over}' if over.startswith('minus') else over and f' over {over}'}"
-        return {'what': joined(what, self.figure, self.sizes and size(bytes_count)),
+        what = ' '.join(filter(None, (key, '' if not over or over.startswith('minus') else 'over', over)))
+        return {'what': stats.joined(part, what, self.figure, self.sizes and stats.size(size)),
                 'ratio': value and float(f'{value:.4g}'), 'limit': self.limit, 'unit': self.unit, 'least': self.least,
                 'ok': value >= self.limit if self.least else value <= self.limit, 'gates': self.gates}
 
 
-@functools.cache
+def section(page, heading):
+    """Of a page of doc/apps: what follows a heading."""
+    text = (PAGES / f'{page}.md').read_text() + '\n## '
+    return text.partition(f'\n## {heading}')[2].partition('\n## ')[0]
+
+
 def table(part):
     """The thresholds of a part. {1,8} in a key, with as many limits, stands for several rows."""
-    section = (PAGE.read_text() + '\n## ').partition(f'\n## {part}')[2].partition('\n## ')[0]
     found = []
-    for line in section.splitlines():
-        cells = [cell.strip() for cell in line.strip('|').split('|')]
-        if len(cells) != 6 or not (limit := re.fullmatch(r'at (least|most) ([\d., ]+?)( [a-zA-Z%]+)?(, a gate)?',
-                                                         cells[4])):
+    for line in section('thresholds', part).splitlines():
+        cells = [cell.strip().strip('`') if index != 1 else cell.strip() for index, cell in
+                 enumerate(line.strip('|').split('|'))]
+        limit = len(cells) == 6 and re.fullmatch(r'at (least|most) ([\d., ]+?)(?: ([a-zA-Z%]+))?(, a gate)?', cells[4])
+        if not limit:
             continue
-        braces = re.search(r'{(.*)}', cells[0])
-        options = braces[1].split(',') if braces else ['']
-        for option, number in zip(options, itertools.cycle(limit[2].split(', '))):
-            rows = cells[0].strip('`').replace(braces[0], option) if braces else cells[0].strip('`')
-            found.append(Limit(rows, cells[1], cells[2].strip('`'), cells[3], limit[1] == 'least', float(number),
-                               (limit[3] or '').strip(), bool(limit[4])))
+        before, braces, after = re.fullmatch(r'([^{]*)(?:{(.*)})?(.*)', cells[0]).groups()
+        for option, number in zip((braces or '').split(','), itertools.cycle(limit[2].split(', '))):
+            found.append(Limit(before + option + after, *cells[1:4], limit[1] == 'least', float(number), limit[3] or '',
+                               bool(limit[4])))
     return found
 
 

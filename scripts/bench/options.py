@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from bench.processes import UsageError
+
 ABOUT = """Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory
 and TCP, and one-way message rates of links and NetIO's sockets. Compare with plain sockets, libfabric,
 ZeroMQ and UCX (if ucx_perftest is installed). Install what is missing, build, measure for about three
@@ -61,10 +63,6 @@ MODES = ('full', 'only', 'soak', 'live', 'connect', 'serve', 'compare', 'report'
 PAIRS = {('only', 'connect'), ('only', 'serve')}
 NOT_MEASURING = ('compare', 'report')
 LARGEST = {'live': 64 << 10}  # of a self-test
-
-
-class UsageError(Exception):
-    """Wrong arguments."""
 
 
 class Parser(argparse.ArgumentParser):

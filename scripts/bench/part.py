@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Callable
 
-from bench import figures, limits, stats
+from bench import limits, stats
 from bench.processes import Failed
 from bench.session import DOUBTED, SILENT_START_S, Run
 
@@ -74,7 +74,7 @@ def ping(key, label, idle, provider, server='--size {size}', client='', listener
 
 
 class Part:
-    name = title = explained = ''
+    name = ''                # doc/apps/bench.md explains it
     timed = True            # False: neither other load nor the state of the CPUs changes its figures
     duration = 0
     rows = ()
@@ -84,7 +84,7 @@ class Part:
     fixed_sizes = False     # --sizes does not change them
     seconds = (5, 0.7)      # a run in long and in quick rounds
     main_seconds = None     # of the main job, if they are others
-    columns = (*figures.TRIPS[1:2], figures.TRIPS[0], *figures.TRIPS[2:])  # figures in tables; the first is the main one
+    columns = stats.TRIPS  # figures in tables; the first is the main one
     pooled = False          # histograms of all rounds of a row become one
     start_s = 0.6           # both ends, and warming up
     tries = 2               # of a run that a program doubts
@@ -135,12 +135,12 @@ class Part:
                 for row in self.chosen:
                     if row.has(size) and number <= row.rounds:
                         session.progress.step(self.name, f'{self.name}, round {number} of {session.rounds}, '
-                                              f'{figures.size(size)}, {row.key}')
+                                              f'{stats.size(size)}, {row.key}')
                         self.run_steadily(row, size, number)
         by_key = {row.key: row for row in self.chosen}
         for extra in range(1, EXTRA_ROUNDS + 1) if self.timed else ():
             for key, size in stats.lacking(session.runs[self.name], session.border()):
-                session.say(f'{self.name}, extra round {extra}, {figures.size(size)}, {key}: '
+                session.say(f'{self.name}, extra round {extra}, {stats.size(size)}, {key}: '
                             'the others ran in another state of the CPUs')
                 with session.progress.losing('extra rounds, because the CPUs changed state'):
                     self.run_steadily(by_key[key], size, session.rounds + extra)
@@ -181,10 +181,10 @@ class Part:
                 raise Failed(f'status {DOUBTED}: it could not account for its time')
         except (Failed, LookupError, OSError, TypeError, ValueError) as cause:  # others: output that it cannot read
             what = cause if isinstance(cause, Failed) else f'{type(cause).__name__}: {cause}'
-            session.fail(f'{self.name}, {row.key}, {figures.size(size)}, round {number}: {what}', row.ours)
+            session.fail(f'{self.name}, {row.key}, {stats.size(size)}, round {number}: {what}', row.ours)
             return None
         result = row.more | result | {'run': run.name, 'doubted': run.doubted}
-        session.say('    ' + ', '.join(f'{figures.label(name)} {figures.text(result, name)}' for name in self.columns
+        session.say('    ' + ', '.join(f'{stats.label(name)} {stats.text(result, name)}' for name in self.columns
                                        if result.get(name) is not None))
         return result
 
@@ -222,7 +222,7 @@ class Part:
         name = row.figure or self.columns[0]
         ratios = [a / b for a, b in stats.pairs(runs, row.key, base, first['size_bytes'], name)] if base else []
         fields = {'provider', 'idle', 'count', 'doubted', *self.columns, *row.more}
-        found = figures.combine([{field: run[field] for field in run if field in fields} for run in group])
+        found = stats.combine([{field: run[field] for field in run if field in fields} for run in group])
         return found | self.pool(group, state) | {
             'key': row.key, 'size_bytes': first['size_bytes'], 'figure': name, 'rounds': len(group), 'state': state,
             'ours': row.ours, 'base': base, 'ratio': stats.median(ratios),
@@ -232,10 +232,10 @@ class Part:
         """Merge the histograms of a row into pooled/, and take percentiles from there."""
         first, out = group[0], self.session.out
         paths = [out / run['run'] / f"{first['key'].split('@')[0]}.csv" for run in group]
-        found = [stats.read_histogram(path) for path in paths if self.pooled and state and path.is_file()]
-        if not found:
+        buckets = stats.pool(bucket for path in paths if self.pooled and state and path.is_file()
+                             for bucket in stats.read_histogram(path))
+        if not buckets:
             return {}
-        buckets = stats.pool(found)
         file = f"pooled/{self.name}-{first['key']}-{first['size_bytes']}-{state}.csv"
         stats.write_histogram(out / file, buckets)
         return {'histogram': file} | stats.percentiles(buckets, max(run['max_ns'] for run in group))
@@ -259,7 +259,7 @@ class Part:
         """Of rows without rounds: their figures are all that thresholds need."""
         every = every or ([], rows)
         rounds = min(self.session.rounds, max((run['round'] for run in every[0]), default=0))
-        return {'schema': SCHEMA, 'part': self.name, 'unit': self.explained, 'rows': rows, 'states': [], 'changed': 0,
+        return {'schema': SCHEMA, 'part': self.name, 'rows': rows, 'states': [], 'changed': 0,
                 'rounds': rounds or None, 'duration_s': self.duration or None,
                 'thresholds': limits.judge(self.name, of_states or {stats.ONE: every}, every)} | more
 
@@ -267,7 +267,7 @@ class Part:
 
     def heading(self, row):
         """Of rows that stand together in a table."""
-        return figures.joined(figures.size(row['size_bytes']), figures.in_state(row['state']))
+        return stats.joined(stats.size(row['size_bytes']), stats.in_state(row['state']))
 
     def notes(self, _summary):
         """Sentences after its tables."""

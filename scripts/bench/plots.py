@@ -3,7 +3,7 @@
 import math
 import subprocess
 
-from bench import figures
+from bench import stats
 from bench.stats import read_histogram
 
 # Okabe and Ito's colours, which all readers can distinguish; Pollux's are the warm ones.
@@ -54,8 +54,7 @@ def panel(prefix, y_title, series):
     logarithmic = min(values) > 0 and max(values) > 10 * min(values)
     low, high, scale = (min(values) / 1.3, max(values) * 1.3, math.log) if logarithmic else (0, max(values) * 1.05 or 1, float)
     ends = [(scale(points[-1][1]) - scale(low)) / (scale(high) - scale(low)) for _, _, points in series]
-    script, lines, height = [], [], 1 - LABEL_GAP * sum(end > 1 - LABEL_GAP * len(ends) for end in ends)
-    height = -1
+    script, lines, height = [], [], -1
     for index in sorted(range(len(ends)), key=ends.__getitem__):
         name, colour, points = series[index]
         height = max(ends[index], height + LABEL_GAP)
@@ -81,15 +80,15 @@ def panels(out, name, x_title, x_tics, found):
     return gnuplot(out, name, PANEL_HEIGHT * len(found), script + ['unset multiplot'])
 
 
-def plot(out, plot, rows, label_of):
+def plot(out, name, plot, rows, label_of):
     """A part's own plot: see part.Plot."""
     rows = [row for row in rows if row['state'] == rows[0]['state'] and plot.when(row)]  # that of most runs
     found = {line: [row for row in rows if row.get(plot.by) == line] for line in plot.lines}
     present = [line for line in plot.lines if found[line]][:LINES_MAX]
     palette = colours([(line, found[line][0].get('ours', True)) for line in present])
-    return panels(out, plot.name, plot.x.removesuffix('_bytes'), SIZES if plot.x == 'size_bytes' else '', [
-        (figures.label(figure), [(label_of(line), palette[line], sorted(points)) for line in present if (points := [
-            (row[plot.x], figures.scaled(row, figure)) for row in found[line] if row.get(figure)])])
+    return panels(out, name, plot.x.removesuffix('_bytes'), SIZES if plot.x == 'size_bytes' else '', [
+        (stats.label(figure), [(label_of(line), palette[line], sorted(points)) for line in present if (points := [
+            (row[plot.x], stats.scaled(row, figure)) for row in found[line] if row.get(figure)])])
         for figure in plot.figures])
 
 
@@ -129,27 +128,27 @@ def histograms(out, name, title, found):
     for base, (label, colour, median, buckets) in enumerate(reversed(found)):
         script += data(f'h{base}', strip(buckets))
         script += [f"set label {quoted(label + ' ')} at graph 0, first {base + 0.3} right noenhanced textcolor '{colour}'",
-                   f"set label '{figures.us(median)}' at graph 1.01, first {base + 0.3} noenhanced"]
+                   f"set label '{stats.us(median)}' at graph 1.01, first {base + 0.3} noenhanced"]
         strips.append(f"$h{base} using 1:({base} + 0.88 * $2) with filledcurves y={base} fillcolor rgb '{colour}' "
                       'fillstyle solid 0.85 noborder')
     return gnuplot(out, name, 110 + 46 * len(found), [*script, f"plot {', '.join(strips)}"])
 
 
 def pooled(out, part, rows, label_of, lines):
-    """Histograms and percentiles of each size and state: plots/KIND-PART-SIZE-STATE. lines: of percentiles."""
+    """Histograms and percentiles of each size and state: plots/PART-KIND-SIZE-STATE. lines: of percentiles."""
     trouble, groups = [], {}
     for row in rows:
         if row.get('histogram') and (out / row['histogram']).is_file():
             groups.setdefault((row.get('device'), row['size_bytes'], row['state']), []).append(row)
     for key, group in groups.items():
-        suffix = '-'.join(str(word) for word in (part, *key) if word)
-        title = figures.joined(f'Round trips of {figures.size(key[1])}', figures.in_state(key[2]))
-        trouble += histograms(out, f'histograms-{suffix}', title, [
+        suffix = '-'.join(str(word) for word in key if word)
+        title = stats.joined(f'Round trips of {stats.size(key[1])}', stats.in_state(key[2]))
+        trouble += histograms(out, f'{part}-histograms-{suffix}', title, [
             (label_of(row['key']), (OURS if row.get('ours', True) else OTHERS)[0], row['p50_ns'],
              read_histogram(out / row['histogram'])) for row in group])
         chosen = [row for row in group if not lines or row['key'] in lines][:LINES_MAX]
         palette = colours([(row['key'], row.get('ours', True)) for row in chosen])
-        trouble += panels(out, f'percentiles-{suffix}', 'percentile', PERCENTILES, [(f'{title}, µs', [
+        trouble += panels(out, f'{part}-percentiles-{suffix}', 'percentile', PERCENTILES, [(f'{title}, µs', [
             (label_of(row['key']), palette[row['key']], percentile_points(read_histogram(out / row['histogram'])))
             for row in chosen])])
     return trouble

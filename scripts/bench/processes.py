@@ -16,19 +16,25 @@ TERM_GRACE_S = 1.0
 
 class Failed(Exception):
     """A run or the set-up failed; the text is its cause."""
+    status = 1
+
+
+class UsageError(Failed):
+    """Wrong arguments, or a file that is no result."""
+    status = 2
 
 
 class Stopped(BaseException):
     """A signal asks the bench to end."""
 
-    def __init__(self, signum):
+    def __init__(self, signum, _frame=None):
         super().__init__(signum)
         self.status = 128 + signum
 
 
 def raise_on_signals():
-    def stop(signum, _frame):
-        raise Stopped(signum)
+    def stop(*arguments):
+        raise Stopped(*arguments)
     for signum in SIGNALS:
         if signal.getsignal(signum) is not signal.SIG_IGN:  # as after nohup
             signal.signal(signum, stop)
@@ -48,7 +54,7 @@ class Process:
     """A program in its own process group. Its output goes to NAME.log and NAME.err in a folder."""
 
     def __init__(self, name, command, folder):
-        self.name, self.stopped, self.begun = name, False, time.monotonic()
+        self.name, self.stopped = name, False
         self.log, self.err = folder / f'{name}.log', folder / f'{name}.err'
         (folder / f'{name}.command').write_text(shlex.join(map(str, command)) + '\n')
         # It ends with the bench, even if that is killed.
@@ -61,32 +67,28 @@ class Process:
     def running(self):
         return self.popen.poll() is None
 
-    def wait(self, limit_s, watches=(), every_s=0.1):
+    def wait(self, limit_s, watches=()):
         """Its status, or None if it ran longer. Watches look shortly before the end; nothing uses a CPU until then."""
         deadline, poll = time.monotonic() + limit_s, select.poll()
         if self.running():
             handle = os.pidfd_open(self.pid)
             poll.register(handle, select.POLLIN)
-            try:
-                while self.running() and (left := deadline - time.monotonic()) > 0:
-                    for watch in watches:
-                        watch.look()
-                    poll.poll(1000 * min(left, every_s if watches else left))
-            finally:
-                os.close(handle)
+            while self.running() and (left := deadline - time.monotonic()) > 0:
+                for watch in watches:
+                    watch.look()
+                poll.poll(1000 * min(left, 0.1 if watches else left))
+            os.close(handle)
         return self.popen.poll()
 
     def wait_for(self, pattern, limit_s):
         """The first match in its output, within a time and while it runs; or None."""
-        deadline = time.monotonic() + limit_s
-        while True:
+        deadline, running = time.monotonic() + limit_s, True
+        while running and time.monotonic() < deadline:
             running = self.running()
-            for text in self.texts():
-                if match := re.search(pattern, text, re.MULTILINE):
-                    return match
-            if not running or time.monotonic() > deadline:
-                return None
+            if match := re.search(pattern, '\n'.join(self.texts()), re.MULTILINE):
+                return match
             time.sleep(0.02)
+        return None
 
     def texts(self):
         """What it wrote to standard error, and its output."""
@@ -119,19 +121,8 @@ class Processes:
 
     def start(self, name, command, folder):
         with signals_held():
-            process = Process(name, command, folder)
-            self.running.append(process)
-        return process
-
-    def run(self, name, command, folder, limit_s, allowed=(0,), **more):
-        """Run a program to its end, and return its output; other statuses are failures."""
-        process = self.start(name, command, folder)
-        status = process.wait(limit_s, **more)
-        self.end()
-        if status not in allowed:
-            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
-            raise Failed(f'{name}: {how}: {process.last_words()}')
-        return process.log.read_text(errors='replace')
+            self.running.append(Process(name, command, folder))
+        return self.running[-1]
 
     def end(self):
         """End all of them, within a short time."""
@@ -147,32 +138,19 @@ class Processes:
 
 
 class Watch:
-    """CPU time and sleeps of all threads of a process, from now until its last look."""
+    """CPU time and sleeps per second of all threads of a process, from now until its last look."""
 
     def __init__(self, process):
-        self.pid, self.begun, self.now, self.watched_s = process.pid, time.monotonic(), (0, 0), 0
-        self.first = (0, 0)
+        self.tasks, self.first, self.cpu_percent, self.wakes_per_s = Path(f'/proc/{process.pid}/task'), None, None, None
         self.look()
-        self.first = self.now
 
     def look(self):
-        """After the process has ended, the last values remain."""
-        cpu_ns = sleeps = 0
+        """After the process has ended, the last values remain; None after less than 50 ms."""
         with contextlib.suppress(OSError, IndexError, TypeError):
-            for task in Path(f'/proc/{self.pid}/task').iterdir():
-                cpu_ns += int((task / 'schedstat').read_text().split()[0])
-                sleeps += int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', (task / 'status').read_text(), re.M)[1])
-            self.now, self.watched_s = (cpu_ns / 1e9, sleeps), time.monotonic() - self.begun
-
-    def per_s(self, which):
-        """None after less than 50 ms."""
-        return (self.now[which] - self.first[which]) / self.watched_s if self.watched_s >= 0.05 else None
-
-    @property
-    def cpu_percent(self):
-        per_s = self.per_s(0)
-        return None if per_s is None else 100 * per_s
-
-    @property
-    def wakes_per_s(self):
-        return self.per_s(1)
+            tasks = [((task / 'schedstat').read_text(), (task / 'status').read_text()) for task in self.tasks.iterdir()]
+            now = (time.monotonic(), sum(int(schedstat.split()[0]) for schedstat, _ in tasks), sum(
+                int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', status, re.MULTILINE)[1]) for _, status in tasks))
+            self.first = self.first or now
+            watched_s, cpu_ns, sleeps = (b - a for a, b in zip(self.first, now))
+            if watched_s >= 0.05:
+                self.cpu_percent, self.wakes_per_s = cpu_ns / 1e7 / watched_s, sleeps / watched_s

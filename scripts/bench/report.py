@@ -1,11 +1,64 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a result in a folder to its plots, report.html, report.md, and the text on the terminal."""
-from bench import figures, plots
-from bench.document import Heading, Paragraph, Picture, Table, as_markdown, as_page, as_text
-from bench.stats import ONE, known
+"""From a result in a folder to its plots, report.html, report.md, and the text on the terminal.
+
+A report is a list of blocks: ('h1' or 'h2', text), ('p' or 'lead', text), ('table', heads, rows, kinds of the rows) and
+('plot', path); three functions write such a list.
+"""
+import html
+import re
+import string
+from pathlib import Path
+
+from bench import limits, plots, stats
 
 MI_B = 1 << 20
 
+
+# Blocks as text, Markdown, a page --------------------------------------------------------------
+
+def as_text(blocks):
+    said = []
+    for kind, *block in blocks:
+        if kind == 'table':
+            lines = [list(map(str, line)) for line in (block[0], *block[1])]
+            widths = [max(map(len, column)) for column in zip(*lines)]
+            said += ['  '.join(f'{cell:{">" if index else "<"}{width}}' for index, (cell, width) in
+                               enumerate(zip(line, widths))).rstrip() for line in lines]
+        elif kind != 'plot':
+            said.append('\n' * kind.startswith('h') + block[0])
+    return '\n'.join(said)
+
+
+def as_markdown(blocks):
+    said = []
+    for kind, *block in blocks:
+        if kind == 'table':
+            lines = [f"| {' | '.join(map(str, line))} |" for line in (block[0], *block[1])]
+            said.append('\n'.join([lines[0], '|' + '---|' * len(block[0]), *lines[1:]]))
+        elif kind != 'plot':
+            said.append({'h1': '# ', 'h2': '## '}.get(kind, '') + block[0])
+    return '\n\n'.join(said) + '\n'
+
+
+def as_page(title, blocks):
+    said = []
+    for kind, *block in blocks:
+        if kind == 'table':
+            rows = [('th', block[0], ''), *(('td', *row) for row in zip(block[1], block[2] or [''] * len(block[1])))]
+            said += ['<div class="wide"><table>', *(f'<tr class="{mark}">' + ''.join(
+                f'<{tag}>{html.escape(str(cell), quote=False)}</{tag}>' for cell in cells) + '</tr>'
+                for tag, cells, mark in rows), '</table></div>']
+        elif kind != 'plot':
+            tag = 'p' if kind == 'lead' else kind
+            said.append(f'<{tag} class="{kind}">{html.escape(block[0], quote=False)}</{tag}>')
+        elif block[0].is_file():  # inside the page
+            picture = re.sub(r'^(<\?xml.*|<!DOCTYPE.*(\n.*\.dtd">)?)\n', '', block[0].read_text(), flags=re.MULTILINE)
+            said.append(f'<div class="plot">\n{picture}</div>')
+    template = string.Template((Path(__file__).parent / 'page.html').read_text())
+    return template.substitute(title=title, body='\n'.join(said))
+
+
+# In a few words --------------------------------------------------------------------------------
 
 def label_of(key):
     """A row's label, from the part that has one."""
@@ -13,33 +66,15 @@ def label_of(key):
     return next((row.label for part in ALL.values() for row in part.rows if row.key == key and row.label), key)
 
 
-def draw(out, summary, parts):
-    """Sentences about plots that could not be drawn."""
-    trouble = []
-    for name, result in summary['parts'].items():
-        for plot in parts[name].plots:
-            trouble += plots.plot(out, plot, result['rows'], label_of)
-        if parts[name].pooled:
-            trouble += plots.pooled(out, name, result['rows'], label_of, parts[name].lines)
-    return trouble
-
-
-# In a few words --------------------------------------------------------------------------------
-
-def took(summary, key):
-    """The median round trip of a row, in the state with the most runs."""
-    rows = [row for part in ('rtt', 'live') for row in summary['parts'].get(part, {}).get('rows', [])]
-    return next((figures.us(row.get('p50_ns')) for row in rows if row['key'] == key), None)
-
-
 def headline(summary):
-    texts = [text.format(value) for key, text in (
+    """The median round trips, in the state with the most runs."""
+    rows = [row for part in ('rtt', 'live') for row in summary['parts'].get(part, {}).get('rows', [])]
+    texts = [text.format(stats.us(next(row['p50_ns'] for row in rows if row['key'] == key))) for key, text in (
         ('shm-poll', '{} µs between two processes over shared memory'), ('tcp-poll', '{} µs over TCP'),
         ('raw-tcp', '{} over plain sockets'), ('raw-zmq', '{} with ZeroMQ'),
-        ('self-test', '{} to the process that runs, and back')) if (value := took(summary, key))]
-    if texts:
-        return f"On this host a round trip of 64 B takes {', '.join(texts)}."
-    return f"Measured on this host: {', '.join(summary['parts'])}."
+        ('self-test', '{} to the process that runs, and back')) if any(row['key'] == key for row in rows)]
+    return f"On this host a round trip of 64 B takes {', '.join(texts)}." if texts else \
+        f"Measured on this host: {', '.join(summary['parts'])}."
 
 
 def notes(summary):
@@ -53,32 +88,27 @@ def notes(summary):
                      f"{cpus['near_ns']} ns) and far apart at times ({cpus['far_ns']} ns), as the hypervisor moved "
                      'them. Rows are compared within one state.')
     if changed := sum(part.get('changed') or 0 for part in summary['parts'].values()):
-        found.append(f"{changed} run{'s' if changed > 1 else ''} during which that state changed "
-                     f"{'are' if changed > 1 else 'is'} left out.")
+        found.append(f'{changed} runs during which that state changed are left out.')
     return found + summary.get('notes', [])
 
 
 def verdict(threshold):
-    if threshold['ok'] is None:
-        return 'n/a'
-    if threshold['ok']:
-        return 'reached'
-    return 'missed' if threshold['gates'] else 'below' if threshold.get('least') else 'above'
+    missed = 'missed' if threshold['gates'] else 'below' if threshold.get('least') else 'above'
+    return {None: 'n/a', True: 'reached', False: missed}[threshold['ok']]
+
+
+def cache_line(cpus):
+    return f"{cpus['near_ns']} ns (near) and {cpus['far_ns']} ns (far)" if cpus.get('near_ns') else \
+        f"{cpus.get('line_ns') or 'n/a'} ns"
 
 
 # Tables ----------------------------------------------------------------------------------------
-
-def cache_line(cpus):
-    if cpus.get('near_ns'):
-        return f"{cpus['near_ns']} ns (near) and {cpus['far_ns']} ns (far)"
-    return f"{cpus.get('line_ns') or 'n/a'} ns"
-
 
 def facts(summary):
     """What was measured where."""
     host = summary['environment']
     machine = '' if host['hypervisor'] == 'none' else f"; a virtual machine ({host['hypervisor']})"
-    runs = [f"{name}: {rounds} rounds of {figures.digits(part.get('duration_s') or host.get('duration_s'))} s"
+    runs = [f"{name}: {rounds} rounds of {stats.digits(part.get('duration_s') or host.get('duration_s'))} s"
             for name, part in summary['parts'].items() if (rounds := part.get('rounds') or host.get('rounds'))]
     rows = [['date', host['date']], ['Pollux', f"{host['version']}, {host['git_revision']}"],
             ['host', f"{host['host']}, {host['cpu_model']}, CPUs {host['server_cpu']} and {host['client_cpu']} of "
@@ -86,10 +116,10 @@ def facts(summary):
             ['system', f"{host['system']}, {host['kernel']}, {host['compiler']}"],
             ['libraries', f"libfabric {host['libfabric_version']}, UCX {host['ucx_version']}, "
              f"ZeroMQ {host['zmq_version']}"], ['kernel options', host['kernel_options']], ['runs', '; '.join(runs)],
-            *(['note', note] for note in notes(summary)), *(['left out', text] for text in summary['left_out']),
-            *(['failed', text] for text in summary['failures'])]
+            *([name, text] for name, texts in (('note', notes(summary)), ('left out', summary['left_out']),
+                                               ('failed', summary['failures'])) for text in texts)]
     rows = [row for row in rows if row[1]]
-    return [Table(['', ''], rows, ['bad' if name == 'failed' else '' for name, _ in rows])]
+    return [('table', ['', ''], rows, [name for name, _ in rows])]
 
 
 def by_state(summary, rows, heads, cells):
@@ -98,23 +128,17 @@ def by_state(summary, rows, heads, cells):
     found = {(row['key'], row['state'], row['size_bytes']): row for row in reversed(rows)}
     title = heads[:1]
     for state in states:
-        where = '' if state == ONE else f", CPUs {state} ({summary['cpus'].get(state + '_ns')} ns)"
+        where = '' if state == stats.ONE else f", CPUs {state} ({summary['cpus'].get(state + '_ns')} ns)"
         title += [heads[1] + where, *heads[2:]]
-    keys = list(dict.fromkeys(row['key'] for row in rows))
-    return Table(title, [[label_of(key), *(cell for state in states for cell in cells(
-        lambda size, key=key, state=state: found.get((key, state, size), {})))] for key in keys],
-        ['own' if any(row.get('ours') for row in rows if row['key'] == key) else '' for key in keys])
+    ours = {row['key']: 'own' if row.get('ours') else '' for row in rows}
+    return 'table', title, [[label_of(key), *(cell for state in states for cell in cells(
+        lambda size, key=key, state=state: found.get((key, state, size), {})))] for key in ours], list(ours.values())
 
 
 def overview(summary):
     """The most important figures, with the states of the CPUs next to each other."""
     parts, blocks = summary['parts'], []
     trips = [row for row in parts.get('rtt', {}).get('rows', []) if row['size_bytes'] == 64]
-    if trips:
-        blocks += [Heading('Round trips of 64 B, in µs'), by_state(
-            summary, trips, ['full round trip', 'p50', 'p90', 'p99'], lambda row: [
-                figures.us(row(64)[name]) if row(64).get(name) is not None else '' for name in
-                ('p50_ns', 'p90_ns', 'p99_ns')])]
     flows = [row | {'messages_per_s': row.get('messages_per_s') or row['mmsg_per_s'] * 1e6}
              for part in ('stream', 'netio') for row in parts.get(part, {}).get('rows', [])
              if row.get('messages_per_s') or row.get('mmsg_per_s')]
@@ -122,90 +146,85 @@ def overview(summary):
     def rates(row):
         small, large = row(64).get('messages_per_s'), row(MI_B).get('messages_per_s')
         return [f'{small / 1e6:.2f}' if small else '', f'{large * MI_B / 1e9:.1f}' if large else '']
-    if flows:
-        blocks += [Heading('One way'), by_state(summary, flows, ['messages that arrived', '64 B, M/s', '1 MiB, GB/s'],
-                                                rates)]
-    return blocks
 
-
-def thresholds(summary):
-    rows = [[one['what'], figures.digits(one['ratio']),
-             ' '.join(filter(None, ('at least' if one.get('least') else 'at most', figures.digits(one['limit']),
+    def percentiles(row):
+        return [stats.us(row(64)[name]) if row(64).get(name) else '' for name in ('p50_ns', 'p90_ns', 'p99_ns')]
+    for rows, title, heads, cells in (
+            (trips, 'Round trips of 64 B, in µs', ['full round trip', 'p50', 'p90', 'p99'], percentiles),
+            (flows, 'One way', ['messages that arrived', '64 B, M/s', '1 MiB, GB/s'], rates)):
+        blocks += [('h2', title), by_state(summary, rows, heads, cells)] if rows else []
+    rows = [[one['what'], stats.digits(one['ratio']),
+             ' '.join(filter(None, ('at least' if one.get('least') else 'at most', stats.digits(one['limit']),
                                     one.get('unit'), '' if one['gates'] else '(an aim)'))), verdict(one)]
             for one in summary['thresholds']]
-    return [Heading('Thresholds'), Table(['what', 'measured', 'threshold', ''], rows, [row[-1] for row in rows])] if rows \
-        else []
+    return blocks + ([('h2', 'Thresholds'), ('table', ['what', 'measured', 'threshold', ''], rows, [
+        row[-1] for row in rows])] if rows else [])
 
 
 def details(out, summary, parts):
     """All tables and plots of each part."""
     for name, result in summary['parts'].items():
         part, groups = parts[name], {}
-        yield Heading(f'{part.title}. {part.explained}' if not out else part.title)
-        if out:
-            yield Paragraph(part.explained)
+        about = limits.section('bench', f'Part {name}').strip().partition('\n\n')[0].replace('\n', ' ')
+        yield from (('h2', name), ('p', re.sub(r'\[(.*?)\]\(.*?\)|[`*]', r'\1', about)))
         for row in result['rows']:
             groups.setdefault((part.heading(row), row['figure']), []).append(row)
         for (heading, figure), rows in groups.items():
-            yield Heading(heading, 3)
-            yield table_of(part, figure, rows)
-        yield from map(Paragraph, part.notes(result))
-        if out:
-            names = [plot.name for plot in part.plots] + sorted(
-                path.stem for path in (out / 'plots').glob(f'*s-{name}-*.svg'))
-            yield from (Picture(out / f'plots/{picture}.svg') for picture in names)
+            yield from (('h3', heading), table_of(part, figure, rows))
+        yield from (('p', note) for note in part.notes(result))
+        yield from (('plot', path) for path in sorted((out / 'plots').glob(f'{name}-*.svg')))
 
 
 def table_of(part, figure, rows):
     """Columns that some row has; the main figure first, with its least and greatest value."""
-    names = [name for name in dict.fromkeys((figure, *part.columns)) if any(known(row.get(name) for row in rows))]
-    spread = figure + '_least'
-    heads, lines = [''], [[row['key']] for row in rows]
+    names = [name for name in dict.fromkeys((figure, *part.columns)) if any(row.get(name) is not None for row in rows)]
+    columns = [['', *(row['key'] for row in rows)]]
     for name in names:
-        heads.append(figures.label(name))
-        lines = [line + [figures.text(row, name)] for line, row in zip(lines, rows)]
-        if name == figure and any(row.get('rounds', 0) > 1 and spread in row for row in rows):
-            heads.append('over rounds')
-            lines = [line + [' – '.join(figures.text({figure: row.get(f'{figure}_{end}')}, figure)
-                                        for end in ('least', 'greatest'))] for line, row in zip(lines, rows)]
+        columns.append([stats.label(name), *(stats.text(row, name) for row in rows)])
+        if name == figure and any(row.get('rounds', 0) > 1 and f'{name}_least' in row for row in rows):
+            columns.append(['over rounds', *(' – '.join(stats.text({name: row.get(f'{name}_{end}')}, name)
+                                                        for end in ('least', 'greatest')) for row in rows)])
     if any(row.get('base') for row in rows):
-        heads.append('ratio')
-        lines = [line + [f"{figures.digits(row['ratio'])} × {row['base']}" if row.get('base') else '–']
-                 for line, row in zip(lines, rows)]
-    return Table(heads, lines, ['own' if row.get('ours', True) else '' for row in rows])
+        columns.append(['ratio', *(f"{stats.digits(row['ratio'])} × {row['base']}" if row.get('base') else '–'
+                                   for row in rows)])
+    heads, *lines = zip(*columns)
+    return 'table', heads, lines, ['own' if row.get('ours', True) else '' for row in rows]
 
 
 def platform(summary):
     hiccups = summary['hiccups']
-    if not hiccups:
-        return []
-    return [Heading('What the platform alone takes away'), Paragraph(
-        f"Gaps above {hiccups['gap_above_ns'] / 1000:g} µs between two readings of the clock, while nothing but a spin ran "
-        f"on the CPU, for {hiccups['duration_ns'] / 1e9:g} s before the runs. No percentile can be better than these."),
-        Table(['CPU', 'gaps', 'lost, ms', 'steal, ms', 'longest, µs'], [
-            [cpu['cpu'], cpu['gap_count'], figures.digits(cpu['gap_total_ns'] / 1e6), cpu['steal_ms'],
-             ' '.join(f'{gap / 1000:.0f}' for gap in cpu['longest_gaps_ns'])] for cpu in hiccups['cpus']])]
+    return hiccups and [('h2', 'What the platform alone takes away'), (
+        'p', f"Gaps above {hiccups['gap_above_ns'] / 1000:g} µs between two readings of the clock, while nothing but a spin "
+        f"ran on the CPU, for {hiccups['duration_ns'] / 1e9:g} s. No percentile can be better than these."), (
+        'table', ['CPU', 'gaps', 'lost, ms', 'steal, ms', 'longest, µs'], [
+            [cpu['cpu'], cpu['gap_count'], stats.digits(cpu['gap_total_ns'] / 1e6), cpu['steal_ms'],
+             ' '.join(f'{gap / 1000:.0f}' for gap in cpu['longest_gaps_ns'])] for cpu in hiccups['cpus']], [])] or []
 
 
-# Documents -------------------------------------------------------------------------------------
+# Reports ---------------------------------------------------------------------------------------
 
-def text_of(summary, parts):
-    failures = [Paragraph(f'FAILED: {text}') for text in summary['failures']]
-    caveats = [Paragraph(f'Note: {text}') for text in notes(summary)] or [Paragraph('Nothing unusual was seen.')]
-    return as_text([*details(None, summary, parts), *platform(summary), *thresholds(summary), Paragraph(''),
-                    Paragraph(headline(summary)), *(failures or caveats)])
+def text_of(out, summary, parts):
+    caveats = [f'Note: {text}' for text in notes(summary)] or ['Nothing unusual was seen.']
+    ending = [f'FAILED: {text}' for text in summary['failures']] or caveats
+    return as_text([*details(out, summary, parts), *platform(summary), *overview(summary), ('h2', headline(summary)),
+                    *(('p', text) for text in ending)])
 
 
 def markdown(summary):
-    return as_markdown([Heading('A result of `scripts/bench.sh`', 1), *facts(summary), *overview(summary),
-                        *thresholds(summary)])
+    return as_markdown([('h1', 'A result of `scripts/bench.sh`'), *facts(summary), *overview(summary)])
 
 
 def write(out, summary, parts):
-    """The page, everything in it, and the Markdown."""
-    environment = [[name.replace('_', ' '), ', '.join(value) if isinstance(value, list) else value]
-                   for name, value in summary['environment'].items()]
-    (out / 'report.html').write_text(as_page('measured', [
-        Paragraph(headline(summary), 'lead'), *facts(summary), *overview(summary), *details(out, summary, parts),
-        *thresholds(summary), *platform(summary), Heading('Environment'), Table(['', ''], environment)]))
+    """Draw the plots, and write the page, with everything in it, and the Markdown. What could not be drawn."""
+    trouble = []
+    for name, result in summary['parts'].items():
+        for plot in parts[name].plots:
+            trouble += plots.plot(out, f'{name}-{plot.name}', plot, result['rows'], label_of)
+        if parts[name].pooled:
+            trouble += plots.pooled(out, name, result['rows'], label_of, parts[name].lines)
+    environment = [[name.replace('_', ' '), value] for name, value in summary['environment'].items()]
     (out / 'report.md').write_text(markdown(summary))
+    (out / 'report.html').write_text(as_page('measured', [
+        ('lead', headline(summary)), *facts(summary), *overview(summary), *details(out, summary, parts),
+        *platform(summary), ('h2', 'Environment'), ('table', ['', ''], environment, [])]))
+    return trouble

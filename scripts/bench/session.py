@@ -9,7 +9,6 @@ import re
 import time
 
 from bench import host, stats
-from bench.figures import seconds
 from bench.processes import Failed, Processes, Watch
 
 SILENT_START_S = 10   # until a server must listen
@@ -49,7 +48,7 @@ class Progress:
             left *= (time.monotonic() - self.begun) / self.done_s
         self.done += 1
         self.done_s += self.each.get(name, 0)
-        self.say(f'[{self.done}/{self.steps}, {seconds(max(0, left))} left] {text}')
+        self.say(f'[{self.done}/{self.steps}, {stats.seconds(max(0, left))} left] {text}')
 
     @contextlib.contextmanager
     def losing(self, reason, spared_s=0):
@@ -64,9 +63,9 @@ class Progress:
         took = time.monotonic() - self.begun if self.begun else 0
         if took < LATE * self.done_s or took - self.done_s < LATE_S:
             return None
-        reasons = [f'{reason} ({len(lost)} times, {seconds(sum(lost))})' for reason, lost in
+        reasons = [f'{reason} ({len(lost)} times, {stats.seconds(sum(lost))})' for reason, lost in
                    sorted(self.lost.items(), key=lambda item: -sum(item[1])) if sum(lost) >= 1]
-        return (f'It took {seconds(took)}; the estimate was {seconds(self.done_s)}. Reasons: '
+        return (f'It took {stats.seconds(took)}; the estimate was {stats.seconds(self.done_s)}. Reasons: '
                 f"{'; '.join(reasons + ['programs that started, ended or ran slowly'])}.")
 
 

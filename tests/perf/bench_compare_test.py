@@ -10,7 +10,7 @@ import unittest
 from bench_fake import HOST, BenchCase, plots, trips
 
 from bench import cli, compare, schema
-from bench.document import Picture, as_page
+from bench.report import as_page
 
 GNUPLOT = plots.gnuplot
 
@@ -78,7 +78,7 @@ class Pictures(BenchCase):
         out.mkdir()
         series = [(f'row {index}', '#d55e00', [(64, index + 1), (1024, index + 2)]) for index in range(6)]
         self.assertEqual(plots.panels(out, 'x', 'message', plots.SIZES, [('rate', series), ('none', [])]), [])
-        page = as_page('t', [Picture(out / 'plots/x.svg'), Picture(out / 'plots/missing.svg')])
+        page = as_page('t', [('plot', out / 'plots/x.svg'), ('plot', out / 'plots/missing.svg')])
         for name, _, _ in series:
             self.assertIn(name, page)
         self.assertEqual(page.count('<?xml'), 0)

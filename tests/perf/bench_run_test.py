@@ -32,16 +32,16 @@ class Rounds(BenchCase):
         self.assertEqual(list(summary['parts']), ['rtt'])
         self.assertIn('every_run', json.loads((session.out / 'rtt.json').read_text()))
         self.assertIn('| Pollux, TCP | 7.00 |', (session.out / 'report.md').read_text())
-        self.assertIn('<h2>Round trips</h2>', (session.out / 'report.html').read_text())
+        self.assertIn('<h2 class="h2">rtt</h2>', (session.out / 'report.html').read_text())
 
     def test_the_schema_refuses_what_is_no_result(self):
         _, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
         summary = schema.load(session.out)
         for change in ({'schema': 'pollux-bench/1'}, {'cpus': None}, {'thresholds': [{}]}, {'parts': {'rtt': {}}}):
-            with self.assertRaises(schema.Invalid):
+            with self.assertRaises(processes.UsageError):
                 schema.check(summary | change)
         summary['parts']['rtt']['rows'][0]['p50_ns'] = 'slow'
-        self.assertRaisesRegex(schema.Invalid, 'p50_ns', schema.check, summary)
+        self.assertRaisesRegex(processes.UsageError, 'p50_ns', schema.check, summary)
 
     def test_a_run_during_which_the_state_changed_is_repeated(self):
         lines, count = iter([100, 100, 500, 100]), []
@@ -125,14 +125,14 @@ class Failures(BenchCase):
     def test_an_interruption_of_the_last_step_leaves_a_report(self):
         processes.raise_on_signals()
         self.addCleanup(signal.signal, signal.SIGINT, signal.default_int_handler)
-        draw, count = report.draw, []
+        write, count = report.write, []
 
         def interrupted(*arguments):
             count.append(1)
             if len(count) == 1:
                 os.kill(os.getpid(), signal.SIGINT)
-            return draw(*arguments)
-        with mock.patch.object(report, 'draw', interrupted):
+            return write(*arguments)
+        with mock.patch.object(report, 'write', interrupted):
             status, session = self.bench(lambda run: trips(), *MAIN, '--rounds', '1')
         self.assertEqual((status, (session.out / 'report.html').is_file()), (130, True))
 
@@ -183,7 +183,7 @@ class Processes(BenchCase):
         watch = processes.Watch(process)
         self.assertEqual(process.wait(60, [watch]), 0)
         self.assertGreater(watch.cpu_percent, 0)
-        self.assertGreater(watch.watched_s, 0.2)
+        self.assertLess(watch.cpu_percent, 100)
 
 
 class Starting(BenchCase):

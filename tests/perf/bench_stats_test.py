@@ -4,7 +4,7 @@ import unittest
 
 from bench_fake import ROOT, BenchCase, trips
 
-from bench import figures, report, schema, stats
+from bench import report, schema, stats
 
 
 def run(key, number, line_ns=(), size=64, **more):
@@ -13,7 +13,7 @@ def run(key, number, line_ns=(), size=64, **more):
 
 class Figures(unittest.TestCase):
     def test_a_row_has_the_median_with_the_least_and_the_greatest(self):
-        self.assertEqual(figures.combine([{'x': 3, 'max_ns': 1}, {'x': None}, {'x': 1, 'max_ns': 7}, {'x': 2, 't': 'a'}]),
+        self.assertEqual(stats.combine([{'x': 3, 'max_ns': 1}, {'x': None}, {'x': 1, 'max_ns': 7}, {'x': 2, 't': 'a'}]),
                          {'x': 2, 'x_least': 1, 'x_greatest': 3, 'max_ns': 7, 't': 'a'})
 
     def test_pairs_are_of_one_round_or_else_of_medians(self):
@@ -23,10 +23,10 @@ class Figures(unittest.TestCase):
         self.assertEqual(stats.pairs([run('a', 1, f=6)], 'a', 'b', 64, 'f'), [])
 
     def test_as_text(self):
-        for form, value, text in ((figures.us, 12345, '12.35'), (figures.us, 1234567, '1235'), (figures.us, None, 'n/a'),
-                                  (figures.digits, 0.00373691, '0.003737'), (figures.digits, 24.8904, '24.89'),
-                                  (figures.size, 65536, '64 KiB'), (figures.size, 1500, '1500 B'),
-                                  (figures.seconds, 75, '1 min 15 s')):
+        for form, value, text in ((stats.us, 12345, '12.35'), (stats.us, 1234567, '1235'), (stats.us, None, 'n/a'),
+                                  (stats.digits, 0.00373691, '0.003737'), (stats.digits, 24.8904, '24.89'),
+                                  (stats.size, 65536, '64 KiB'), (stats.size, 1500, '1500 B'),
+                                  (stats.seconds, 75, '1 min 15 s')):
             self.assertEqual(form(value), text)
 
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bench import figures, stats
+from bench import stats
 from bench.part import Part, Plot
 from bench.processes import Failed
 
@@ -42,7 +42,7 @@ class Counts(Part):
                 'ratio': None} | values | more
 
     def heading(self, row):
-        return figures.in_state(row['state'])
+        return stats.in_state(row['state'])
 
 
 def ratios(values, peer, names):
@@ -52,15 +52,11 @@ def ratios(values, peer, names):
 
 class Rings(Counts):
     name = 'rings'
-    title = 'Rings, pools and messages between lcores'
-    explained = ("Cycles of the clock per element, and DPDK's in the same run. Hops are nanoseconds there and back: "
-                 'bare is a cache line between the same CPUs, quiet the first message after a while without one, '
-                 'idle-tcp while both lcores poll an idle tcp link.')
     programs = ('plx-perf', 'plx-perf-dpdk')
     columns = ('cycles_per_elem', 'peer_cycles_per_elem', 'hop_ns', 'hop_p99_ns', 'kib_at_4_lcores')
     # The memory of caches is measured with four lcores; the last two use the pool once, and sleep.
     steps = ('ring', 'pool', 'hop')
-    plots = tuple(Plot(f'rings-{lcores}', 'burst', ('cycles_per_elem', 'peer_cycles_per_elem'), ('spsc', 'mpsc', 'mpmc'),
+    plots = tuple(Plot(f'{lcores}-lcores', 'burst', ('cycles_per_elem', 'peer_cycles_per_elem'), ('spsc', 'mpsc', 'mpmc'),
                        by='variant', when=lambda row, lcores=lcores: row['key'].startswith('ring')
                        and row['lcores'] == lcores) for lcores in (1, 2))
 
@@ -128,10 +124,6 @@ def count(program, provider, row):
 
 class Instructions(Counts):
     name = 'instructions'
-    title = 'Instructions per message'
-    explained = ('Of 64 B, both ends on one lcore, as callgrind counts them. raw is libfabric alone; a buffered or '
-                 'published message shares a page with 31 others; a call is a request and its reply. Known are the numbers '
-                 'in tests/perf/instructions.json.')
     programs = ('instructions',)
     columns = ('instructions', 'known')
     steps = tuple(f'{row} {provider} {number}' for provider, row, number in known('release'))

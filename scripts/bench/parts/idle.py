@@ -4,7 +4,7 @@ part links: the cost of thousands of idle TCP links for the lcore that accepted 
 import resource
 import time
 
-from bench import figures
+from bench import stats
 from bench.part import Part, Plot, Row, plx
 from bench.processes import Failed, Watch
 from bench.stats import median, read_histogram
@@ -40,11 +40,6 @@ def row(load, policy, provider):
 
 class Idle(Part):
     name = 'idle'
-    title = 'CPU against latency: a server with little to do'
-    explained = ("By its idle policy. CPU time and sleeps are the server's; round trips are those of a client that "
-                 'polls. none: nobody is connected; peer: one is, and sends nothing; silence: a message each ten '
-                 'seconds (a quick run: one). latency and balanced are adaptive, by what they have learned; fixed is '
-                 'balanced with a fixed time. Medians over the rounds.')
     rows = tuple(row(load, policy, provider) for provider in ('tcp', 'shm') for load in LOADS for policy in POLICIES
                  if (load, provider) != ('fixed-50000', 'shm'))
     sizes = (64,)
@@ -53,7 +48,7 @@ class Idle(Part):
     tries = 3  # if the host delayed the client below its rate
     accepts_doubt = True
     columns = ('p50_ns', 'p99_ns', 'cpu_percent', 'wakes_per_s')
-    plots = tuple(Plot(f'idle-{provider}', 'rate', ('cpu_percent', 'p50_ns', 'p99_ns'), tuple(POLICIES), by='policy',
+    plots = tuple(Plot(provider, 'rate', ('cpu_percent', 'p50_ns', 'p99_ns'), tuple(POLICIES), by='policy',
                        when=lambda row, provider=provider: row['provider'] == provider and row['rate']
                        and not row['load'].startswith('burst')) for provider in ('tcp', 'shm'))
 
@@ -62,7 +57,7 @@ class Idle(Part):
         return (needed or not (quick or row.more['load'] == 'silence')) and super().chooses(row)
 
     def heading(self, row):
-        return figures.joined(row['provider'], figures.in_state(row['state']))
+        return stats.joined(row['provider'], stats.in_state(row['state']))
 
     def measure(self, run):
         load, quick, client, data = run.row.more['load'], self.session.options.quick, None, {}
@@ -102,10 +97,6 @@ def links(count, memory='', **more):
 
 class Links(Part):
     name = 'links'
-    title = 'Idle links'
-    explained = ('Of one lcore that accepted them, over tcp, with heartbeats. Times of turns are CPU time: "turn" with '
-                 'nothing to do, "longest" while they came. Memory is that of the process for each link, with receive '
-                 'buffers of 256 B. CPU time and sleeps are those of the process asleep.')
     # The longest turn is measured once, with memory from the start: clearing 2 MiB of new memory makes a long turn.
     rows = (links(1, rounds=3), links(10000, rounds=3, bases=('links-1',)), links(15000, '--socket-mem 512M', rounds=1))
     sizes = (4,)  # of the one message that each link has

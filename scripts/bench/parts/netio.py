@@ -69,11 +69,6 @@ ROWS = (
 
 class Netio(Part):
     name = 'netio'
-    title = "NetIO's sockets"
-    explained = ('Messages one way as fast as the receiver takes them; what counts is what it has received. Medians '
-                 'over the interleaved rounds; 1 Gb is 10⁹ bits. CPU is that of the whole process, in per cent of '
-                 "one; NetIO's programs poll. Cycles are those of the publisher. kept: with a stopped subscriber next to "
-                 f'four, the share of half the rate of {HALF_OF}.')
     rows = ROWS
     sizes = (64, 1 << 10, 64 << 10, 1 << 20)
     main_sizes = (64, 1 << 20)
@@ -81,9 +76,9 @@ class Netio(Part):
     warmups = (20000, 1000, 100)
     columns = ('gbit_per_s', 'mmsg_per_s', 'p50_ns', 'p99_ns', 'cycles_per_copy', 'kept', 'cpu_percent_sender',
                'cpu_percent_receiver')
-    plots = (Plot('netio', 'size_bytes', ('mmsg_per_s', 'gbit_per_s'), (
+    plots = (Plot('size', 'size_bytes', ('mmsg_per_s', 'gbit_per_s'), (
                  'buffered-tcp', 'buffered-shm', 'unbuffered-tcp', 'reference-tcp', PUSH_PULL, 'raw-fi-tcp-bw')),
-             Plot('netio-publish', 'subscribers', ('cycles_per_copy',), ('publish-buffered', 'publish-unbuffered'),
+             Plot('publish', 'subscribers', ('cycles_per_copy',), ('publish-buffered', 'publish-unbuffered'),
                   by='test', when=lambda row: row['size_bytes'] == 64))
 
     def prepare(self, run):
@@ -131,8 +126,6 @@ class Netio(Part):
 
 class Soak(Netio):
     name = 'soak'
-    title = 'NetIO at full load'
-    explained = 'An alarm is one end that reports the other one as silent.'
     rows = tuple(replace(row, rounds=1) for row in ROWS if row.key in ('buffered-tcp', 'buffered-shm'))
     sizes = main_sizes = (64,)
     fixed_sizes = True

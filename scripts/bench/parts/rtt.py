@@ -17,10 +17,6 @@ def idle_links(count):
 
 class Rtt(Part):
     name = 'rtt'
-    title = 'Round trips'
-    explained = ('Full round trips: from just before the send call to the first moment at which the answer is seen. All '
-                 'rounds in one; n/a: too few samples. Ratio: p50 over that of another row, by pairs that ran one after '
-                 'the other in one state of the CPUs.')
     rows = (
         baseline('bare', 'a bare cache line', '$raw-bare', **SMALL, **SHM),
         baseline('raw-fi-plxshm', 'libfabric over plx_shm', PLX_SHM, '--provider plx_shm --idle poll', ours=True,
@@ -58,8 +54,6 @@ class Rtt(Part):
 
 class Live(Part):
     name = 'live'
-    title = 'Calls of the self-test'
-    explained = 'Of a running process.'
     rows = (Row('self-test',
                 client='$plx-ping -l 0@{client_cpu} --idle poll --provider {provider} -- --process ' + CLIENT),)
     sizes = (64, 1024, 16384)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part services: a method call against a message and its echo: one at a time, many in flight, on a schedule."""
-from bench import figures
+from bench import stats
 from bench.part import Part, Row, ping, plx
 
 PARAMETER = 'hv/rack1/voltage'
@@ -34,20 +34,16 @@ def row(name, provider):
 
 class Services(Part):
     name = 'services'
-    title = 'Calls of services'
-    explained = ('Calls of a method that sends the request back, 64 B, one client and one service on a lcore each; '
-                 'medians over the interleaved rounds. In open loops times are from when a call should have been made. '
-                 'watch: until a change of a parameter reached 100 watchers.')
     rows = tuple(row(name, provider) for name in ROWS for provider in ('tcp', 'shm'))
     sizes = (64,)
     fixed_sizes = True
     seconds = (2, 0.7)
     tries = 1
     accepts_doubt = True  # the host delayed the client past its schedule
-    columns = (*figures.TRIPS[1:], 'rate_per_s', 'watch_p50_ns', 'watch_p99_ns', 'lost')
+    columns = (*stats.TRIPS, 'rate_per_s', 'watch_p50_ns', 'watch_p99_ns', 'lost')
 
     def heading(self, row):
-        return figures.joined(row['provider'], figures.in_state(row['state']))
+        return stats.joined(row['provider'], stats.in_state(row['state']))
 
     def measure(self, run):
         run.limit_s = 60

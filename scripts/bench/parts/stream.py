@@ -15,9 +15,6 @@ def one_way(key, label, provider, options='', **more):
 
 class Stream(Part):
     name = 'stream'
-    title = 'Messages one way'
-    explained = ('As fast as the receiver takes them; what counts is what it has received. Medians over the '
-                 'interleaved rounds; 1 GB is 10⁹ bytes. Ratio: the rate over that of another row.')
     rows = (
         baseline('raw-fi-plxshm', 'libfabric over plx_shm', PLX_SHM + ' $raw-fi-stream', '--provider plx_shm', ours=True,
                  bases=('raw-fi-shm',)),
@@ -42,5 +39,5 @@ class Stream(Part):
     warmups = (20000, 1000, 100)  # for about 10 ms
     tries = 1
     columns = ('messages_per_s', 'bytes_per_s')
-    plots = (Plot('stream', 'size_bytes', columns,
+    plots = (Plot('size', 'size_bytes', columns,
                   ('shm-stream', 'tcp-stream', 'raw-fi-shm', 'raw-fi-tcp', 'ucx-shm', 'ucx-tcp')),)

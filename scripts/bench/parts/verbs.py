@@ -3,7 +3,7 @@
 import json
 import time
 
-from bench import figures, stats
+from bench import stats
 from bench.baselines import read_send_lat
 from bench.host import cpus_of
 from bench.part import Part, Row, baseline, only, ping
@@ -55,9 +55,6 @@ def rows_of(device):
 
 class Verbs(Part):
     name = 'verbs'
-    title = 'Round trips over RDMA devices'
-    explained = ('Full round trips, each device to itself or to another host. event rows sleep for every message, on '
-                 'both ends. ib_send_lat reports half round trips, which are doubled here.')
     programs = ('raw-fi', 'plx-ping', 'plx-info')
     sizes = (64, 1 << 10, 64 << 10, 1 << 20)
     seconds = (2, 0.5)
@@ -159,7 +156,7 @@ class Verbs(Part):
         return result
 
     def heading(self, row):
-        return figures.joined(row['device'], super().heading(row))
+        return stats.joined(row['device'], super().heading(row))
 
     def summarize(self, runs):
         return super().summarize(runs) | {'devices': list(self.devices.values()), 'peer': self.session.options.peer}
