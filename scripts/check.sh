@@ -392,7 +392,7 @@ run_slices()
 {
 	local limit_s=$((60 * $1)) count name i gates done=() late=()
 
-	count=$(git rev-list --count HEAD) || die check.sh 'not in a git repository'
+	count=$(git rev-list --count HEAD) || die 'not in a git repository'
 	for ((i = 0; i < ${#slices[@]}; i++)); do
 		name=${slices[(count + i) % ${#slices[@]}]}
 		gates=0
@@ -413,7 +413,7 @@ minutes='' all=0 only=()
 while (($#)); do
 	case $1 in
 	--slices)
-		[[ ${2-} =~ ^[1-9][0-9]{0,3}$ ]] || die check.sh "--slices '${2-}': give minutes, 1 to 9999" 2
+		[[ ${2-} =~ ^[1-9][0-9]{0,3}$ ]] || die "--slices '${2-}': give minutes, 1 to 9999" 2
 		minutes=$2
 		shift
 		;;
@@ -421,25 +421,18 @@ while (($#)); do
 	--no-rerun) rerun=0 ;;
 	--only)
 		[[ -n ${2-} && -n ${about[$2]-} ]] ||
-			die check.sh "--only '${2-}': give one of ${checks[*]} ${slices[*]}" 2
+			die "--only '${2-}': give one of ${checks[*]} ${slices[*]}" 2
 		only+=("$2")
 		shift
 		;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	*)
-		usage >&2
-		die check.sh "unknown option '$1'" 2
-		;;
+	*) other_option "$1" ;;
 	esac
 	shift
 done
 
 git rev-parse --is-inside-work-tree >/dev/null 2>&1 ||
-	die check.sh 'needs git, and the tree in a git repository, to list the files to check'
-scripts/setup.sh || die check.sh 'packages are missing; see above'
+	die 'needs git, and the tree in a git repository, to list the files to check'
+scripts/setup.sh || die 'packages are missing; see above'
 
 ((${#only[@]})) || only=("${checks[@]}")
 ((!all)) || only=("${checks[@]}" "${slices[@]}")

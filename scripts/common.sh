@@ -2,7 +2,10 @@
 # shellcheck shell=bash
 # Shared by scripts. Source it; it changes to the top of the source tree.
 
+# shellcheck disable=SC2034
+folder=$PWD # in which the script was started
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+script=${0##*/}
 
 # One version of clang and its tools everywhere, so that layout and findings do not depend on the host.
 # shellcheck disable=SC2034 # used by scripts that source this
@@ -11,11 +14,28 @@ llvm=19
 # shellcheck disable=SC2034
 releases=$(sed -n 's/^releases //p' config/packages.debian)
 
-# die SCRIPT TEXT [STATUS]
+# die TEXT [STATUS]
 die()
 {
-	printf '%s: %s\n' "$1" "$2" >&2
-	exit "${3:-1}"
+	printf '%s: %s\n' "$script" "$1" >&2
+	exit "${2:-1}"
+}
+
+# The help of a script: its lines that begin with #|
+usage()
+{
+	sed -n 's/^#| \{0,1\}//p' "scripts/$script"
+}
+
+# other_option OPTION: --help, or an unknown one.
+other_option()
+{
+	if [[ $1 == -h || $1 == --help ]]; then
+		usage
+		exit 0
+	fi
+	usage >&2
+	die "unknown option '$1'" 2
 }
 
 # The mirror from which this host's apt takes Debian's main component.

@@ -1,45 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install the packages that Pollux needs on this Debian release: config/packages.debian lists them.
+#| Install the packages that Pollux needs on this Debian release.
+#| Usage: scripts/setup.sh [--check | --list] [--for GROUP,...]
+#|   --check      install nothing: print what is missing and how to install it; status 1 if anything is
+#|   --list       install nothing: print the packages that this release needs, one per line
+#|   --for GROUP  only packages for run, lib, build, test, bench or check (default: all of them)
+#| Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
+#| PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
 set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-list=$root/config/packages.debian
+list=config/packages.debian
 system=/etc/os-release
 groups=(run build test bench check)
-
-usage()
-{
-	cat <<-END
-	Usage: scripts/setup.sh [--check | --list] [--for GROUP,...]
-	  --check      install nothing: print what is missing and how to install it; status 1 if anything is
-	  --list       install nothing: print the packages that this release needs, one per line
-	  --for GROUP  only packages for run, lib, build, test, bench or check (default: all of them)
-	Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
-	PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
-	END
-}
-
-fail()
-{
-	printf 'setup.sh: %s\n' "$1" >&2
-	exit "${2:-1}"
-}
 
 # Sets release: this Debian's code name, if packages.debian has it.
 find_release()
 {
-	local id codename name known
+	local id codename name
 
 	# shellcheck disable=SC1090 # the file that os-release(5) describes
 	{ id=$(. "$system" && echo "${ID-}") && codename=$(. "$system" && echo "${VERSION_CODENAME-}") &&
 		name=$(. "$system" && echo "${PRETTY_NAME-}"); } 2>/dev/null || true
-	known=$(sed -n 's/^releases //p' "$list")
 	release=${codename-}
-	[[ ${id-} == debian && -n $release && " $known " == *" $release "* ]] && return
+	[[ ${id-} == debian && -n $release && " $releases " == *" $release "* ]] && return
 	# Look for Debian's names; those of any release will do.
-	release=${known%% *}
-	fail "this system is '${name:-unknown}' ($system); packages are known for Debian ${known// /, }.
+	release=${releases%% *}
+	die "this system is '${name:-unknown}' ($system); packages are known for Debian ${releases// /, }.
   Nothing was changed. Install the equivalents of these, then set PLX_SKIP_SETUP=1 for the scripts
   (config/packages.debian has the reason for each):
 $(wanted_packages | fmt -w 100 | sed 's/^/    /')"
@@ -79,22 +67,15 @@ while (($#)); do
 	--check) check_only=1 ;;
 	--list) list_only=1 ;;
 	--for)
-		[[ -n ${2-} ]] || fail '--for needs a group: run, lib, build, test, bench or check' 2
+		[[ -n ${2-} ]] || die '--for needs a group: run, lib, build, test, bench or check' 2
 		IFS=, read -ra groups <<<"$2"
 		for group in "${groups[@]}"; do
 			[[ $group =~ ^(run|lib|build|test|bench|check)$ ]] ||
-				fail "--for $2: unknown group '$group'; there are run, lib, build, test, bench and check" 2
+				die "--for $2: unknown group '$group'; there are run, lib, build, test, bench and check" 2
 		done
 		shift
 		;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	*)
-		usage >&2
-		fail "unknown option '$1'" 2
-		;;
+	*) other_option "$1" ;;
 	esac
 	shift
 done
@@ -106,7 +87,7 @@ if ((list_only)); then
 	exit 0
 fi
 for tool in apt-get dpkg-query; do
-	command -v "$tool" >/dev/null || fail "$system says Debian $release, but $tool is not in PATH"
+	command -v "$tool" >/dev/null || die "$system says Debian $release, but $tool is not in PATH"
 done
 
 missing=()
@@ -131,7 +112,7 @@ if ((check_only)); then
 fi
 
 if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-	fail "cannot install packages: not root, and there is no sudo; as root run
+	die "cannot install packages: not root, and there is no sudo; as root run
   apt-get install --no-install-recommends ${missing[*]}"
 fi
 
@@ -140,10 +121,10 @@ echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}"
 "${as_root[@]}" apt-get update </dev/null ||
 	echo 'setup.sh: apt-get update failed; using the package lists of the last update' >&2
 "${install[@]}" </dev/null ||
-	fail "apt-get could not install the packages; its own message is above. Check the network and
+	die "apt-get could not install the packages; its own message is above. Check the network and
   /etc/apt/sources.list, then run scripts/setup.sh again"
 
 for package in "${missing[@]}"; do
-	is_installed "$package" || fail "apt-get succeeded, but $package is not installed"
+	is_installed "$package" || die "apt-get succeeded, but $package is not installed"
 done
 echo 'setup.sh: done'

@@ -1,7 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and test this tree on another Debian release, in a chroot that debootstrap makes from this host's apt mirror,
-# in separate mount and process namespaces. Nothing stays mounted.
+#| Build and test this tree on another Debian release, in a chroot that debootstrap makes from this host's apt mirror,
+#| in separate mount and process namespaces. Nothing stays mounted.
+#| Usage: scripts/test-on.sh [--fresh] RELEASE [COMMAND...]
+#|        scripts/test-on.sh [--fresh] --arch arm64 RELEASE
+#| Copy the tree into the chroot and run COMMAND at its top, by default scripts/test.sh --werror. The status is the
+#| command's.
+#|   --arch arm64  cross-compile instead, and run the fast tests under qemu-user. That cannot find
+#|                 missing memory barriers: qemu keeps the order of the host's CPU.
+#|   --fresh       recreate the chroot
+#| The chroot is kept in ~/.cache/pollux-chroot (PLX_CHROOT_DIR). Needs root and debootstrap.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -9,58 +17,32 @@ set -uo pipefail
 cache=${PLX_CHROOT_DIR:-$HOME/.cache/pollux-chroot}
 arch='' fresh=0
 
-usage()
-{
-	cat <<-END
-	Usage: scripts/test-on.sh [--fresh] RELEASE [COMMAND...]
-	       scripts/test-on.sh [--fresh] --arch arm64 RELEASE
-	Copy the tree into a chroot with that release of Debian (${releases// /, }) and run COMMAND at its top,
-	by default scripts/test.sh --werror. The status is the command's.
-	  --arch arm64  cross-compile instead, and run the fast tests under qemu-user. That cannot find
-	                missing memory barriers: qemu keeps the order of the host's CPU.
-	  --fresh       recreate the chroot
-	The chroot is kept in $cache (PLX_CHROOT_DIR). Needs root and debootstrap.
-	END
-}
-
-fail()
-{
-	die test-on.sh "$@"
-}
-
 while (($#)); do
 	case $1 in
 	--arch)
 		arch=${2-}
-		[[ $arch == arm64 ]] || fail "--arch '$arch': give arm64" 2
+		[[ $arch == arm64 ]] || die "--arch '$arch': give arm64" 2
 		shift
 		;;
 	--fresh) fresh=1 ;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	-*)
-		usage >&2
-		fail "unknown option '$1'" 2
-		;;
+	-*) other_option "$1" ;;
 	*) break ;;
 	esac
 	shift
 done
-(($#)) || { usage >&2; fail 'give a release' 2; }
+(($#)) || die 'give a release; see --help' 2
 release=$1
 shift
 [[ " $releases " == *" $release "* ]] ||
-	fail "unknown release '$release'; config/packages.debian has ${releases// /, }" 2
-[[ -z $arch ]] || (($# == 0)) || fail '--arch takes no command: it runs the fast tests' 2
-((EUID == 0)) || fail 'needs root, to mount and to change the root directory; run it with sudo'
+	die "unknown release '$release'; config/packages.debian has ${releases// /, }" 2
+[[ -z $arch ]] || (($# == 0)) || die '--arch takes no command: it runs the fast tests' 2
+((EUID == 0)) || die 'needs root, to mount and to change the root directory; run it with sudo'
 for tool in debootstrap git unshare flock; do
-	command -v "$tool" >/dev/null || fail "$tool is missing; scripts/setup.sh installs it"
+	command -v "$tool" >/dev/null || die "$tool is missing; scripts/setup.sh installs it"
 done
 
 chroot=$cache/$release
-mkdir -p "$cache" || fail "cannot write to $cache; set PLX_CHROOT_DIR"
+mkdir -p "$cache" || die "cannot write to $cache; set PLX_CHROOT_DIR"
 exec 9>"$cache/$release.lock"
 flock --nonblock 9 || echo "test-on.sh: waiting for another test-on.sh, which is using $chroot"
 flock 9
@@ -71,14 +53,14 @@ make_chroot()
 	local from part
 
 	from=$(debian_registry)
-	[[ -n $from ]] || fail 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
+	[[ -n $from ]] || die 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
 	part=$(mktemp -d -p "$cache") || exit 1
 	# shellcheck disable=SC2064 # expand the folder now
 	trap "rm -rf --one-file-system '$part'" EXIT
 	echo "test-on.sh: making a chroot with $release in $chroot"
 	if ! debootstrap --variant=minbase "$release" "$part" "$from" >"$cache/$release.log" 2>&1; then
 		tail -n 3 "$cache/$release.log" >&2
-		fail "debootstrap failed; is $from reachable? Its log: $cache/$release.log"
+		die "debootstrap failed; is $from reachable? Its log: $cache/$release.log"
 	fi
 	chmod 755 "$part"
 	mv "$part" "$chroot" || exit 1
@@ -139,7 +121,7 @@ PLX_SKIP_SETUP=1 scripts/test.sh --build build-arm64 --werror --fast
 for file in /etc/resolv.conf /etc/hosts; do
 	[[ ! -r $file ]] || cp -L "$file" "$chroot/etc/"
 done
-copy_tree || fail "cannot copy the tree to $chroot"
+copy_tree || die "cannot copy the tree to $chroot"
 if [[ $arch ]]; then
 	inside bash -c "$cross"
 elif (($#)); then

@@ -1,6 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install missing packages, build, and run the tests of the tiers fast and slow.
+#| Install missing packages, build, and run the tests of the tiers fast and slow.
+#| Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--coverage] [--no-rerun]
+#|                        [--list] [TEST...]
+#|   --fast       only the tier fast: at most 60 s after the build
+#|   --all        also the tier nightly
+#|   --soak       the same with long variants of tests (PLX_TEST_SOAK), without a time limit
+#|   --build DIR  the build folder (default: build-test)
+#|   --werror     treat compiler warnings as errors
+#|   --coverage   also print the share of lines of lib and drivers that the tests reach, and each file below 90 %;
+#|                in its own build folder, build-coverage
+#|   --jobs N     tests at a time (default: two per CPU)
+#|   --no-rerun   do not run a failed test again. By default it runs again, alone, up to twice; one that then
+#|                passes counts as passed and is listed as unstable: see tests/unstable
+#|   --list       only print the names, with their suites
+#|   TEST         a name (topo/corelist), a pattern ('fabric/*') or a suite (netio), of any tier.
+#|                Builds only what these tests need.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,27 +29,6 @@ list=0
 options=()
 patterns=()
 
-usage()
-{
-	cat <<-END
-	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--coverage] [--no-rerun]
-	                       [--list] [TEST...]
-	  --fast       only the tier fast: at most 60 s after the build
-	  --all        also the tier nightly
-	  --soak       the same with long variants of tests (PLX_TEST_SOAK), without a time limit
-	  --build DIR  the build folder (default: build-test)
-	  --werror     treat compiler warnings as errors
-	  --coverage   also print the share of lines of lib and drivers that the tests reach, and each file below 90 %;
-	               in its own build folder, build-coverage
-	  --jobs N     tests at a time (default: two per CPU, here $jobs)
-	  --no-rerun   do not run a failed test again. By default it runs again, alone, up to twice; one that then
-	               passes counts as passed and is listed as unstable: see tests/unstable
-	  --list       only print the names, with their suites
-	  TEST         a name (topo/corelist), a pattern ('fabric/*') or a suite (netio), of any tier.
-	               Builds only what these tests need.
-	END
-}
-
 while (($#)); do
 	case $1 in
 	--fast) tiers=(fast) ;;
@@ -44,8 +38,8 @@ while (($#)); do
 		export PLX_TEST_SOAK=1
 		;;
 	--build | --jobs)
-		[[ -n ${2-} ]] || die test.sh "$1 needs a value" 2
-		[[ $1 == --build || $2 =~ ^[1-9][0-9]{0,2}$ ]] || die test.sh "--jobs $2: give 1 to 999" 2
+		[[ -n ${2-} ]] || die "$1 needs a value" 2
+		[[ $1 == --build || $2 =~ ^[1-9][0-9]{0,2}$ ]] || die "--jobs $2: give 1 to 999" 2
 		[[ $1 == --build ]] && build=$2 || jobs=$2
 		shift
 		;;
@@ -53,14 +47,7 @@ while (($#)); do
 	--coverage) coverage=1 ;;
 	--no-rerun) rerun=0 ;;
 	--list) list=1 ;;
-	-h | --help)
-		usage
-		exit 0
-		;;
-	-*)
-		usage >&2
-		die test.sh "unknown option '$1'" 2
-		;;
+	-*) other_option "$1" ;;
 	*) patterns+=("$1") ;;
 	esac
 	shift
@@ -68,7 +55,7 @@ done
 
 packages='build,test'
 if ((coverage)); then
-	[[ -z $build ]] || die test.sh '--coverage has its own build folder; leave out --build' 2
+	[[ -z $build ]] || die '--coverage has its own build folder; leave out --build' 2
 	build='build-coverage'
 	options+=(-Db_coverage=true)
 	packages+=',check' # gcovr
@@ -80,7 +67,7 @@ finish()
 {
 	report counts 0 1
 	report failed test.sh
-	die test.sh "$1"
+	die "$1"
 }
 
 scripts/setup.sh --for "$packages" || finish 'packages are missing; see above'
@@ -110,7 +97,7 @@ select_tests()
 			[[ -n ${taken[$name]-} ]] || names+=("$name")
 			taken[$name]=1
 		done <<<"$known"
-		((found)) || die test.sh "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
+		((found)) || die "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
 	done
 }
 select_tests
