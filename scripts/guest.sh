@@ -1,17 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run a command in a small guest: with software RDMA devices, rxe (RoCE) and siw (iWARP), for hosts that have no RDMA
-# card and cannot load a module; or with three NUMA nodes, for hosts with a single one.
-#
-# The guest sees the host's files at their paths: the command needs no copy and no installation. Files that it writes
-# are in the guest's memory and are lost, except in the folders of --write. There is no network. It is emulated even if
-# /dev/kvm exists: it is the same everywhere, and needs no nested virtualization.
+#| Run a command as root in a small guest that sees this host's files at their paths: with software RDMA devices, rxe
+#| (RoCE) and siw (iWARP), for hosts that have no RDMA card and cannot load a module; or with three NUMA nodes.
+#| Usage: scripts/guest.sh [OPTION...] [--] COMMAND [ARGUMENT...]
+#|        scripts/guest.sh [--no-siw] --prepare
+#| Output, errors and status are the command's; it has no input and no network. The status is 77 if no guest can run
+#| here, 124 after the time limit, 125 if the guest died.
+#|   --net loop     an RDMA device of each kind that reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
+#|   --net pair     two of each, connected: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
+#|   --numa         no RDMA device, but two NUMA nodes that have memory and a third that has none
+#|   --seconds N    time limit for boot and command (default 120)
+#|   -w, --write DIR
+#|                  the command may write there; what it writes elsewhere is lost with the guest
+#|   --no-siw       only rxe
+#|   --prepare      only fetch and build what the guest needs; tries siw again
+#|   PLX_GUEST_SECONDS  as --seconds
+#|   PLX_GUEST_ACCEL    QEMU's -accel (default tcg,thread=multi)
+#| The command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options from the environment.
+#| It does not see this host's /dev, /proc, /run and /sys. The kernel is a Debian one, from /boot or downloaded; it,
+#| modules and siw are kept in ~/.cache/pollux-guest.
 set -uo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-inside=$(realpath "$(dirname "${BASH_SOURCE[0]}")/guest")
+inside=scripts/guest
 PATH=$PATH:/usr/sbin:/sbin
-limit_s=${PLX_GUEST_SECONDS:-120}
+# It is emulated even if /dev/kvm exists: it is the same everywhere, and needs no nested virtualization.
 accel=${PLX_GUEST_ACCEL:-tcg,thread=multi}
+limit_s=${PLX_GUEST_SECONDS:-120}
 cache=${XDG_CACHE_HOME:-~/.cache}/pollux-guest
 
 # The guest's clock is the TSC, which programs read without a system call.
@@ -38,48 +54,11 @@ writable=()
 siw_wanted=1
 prepare_only=0
 
-usage()
-{
-	cat <<-END
-	Usage: scripts/guest.sh [OPTION...] [--] COMMAND [ARGUMENT...]
-	       scripts/guest.sh [--no-siw] --prepare
-	Run the command as root in a guest with this host's files. Output, errors and status are the command's; it has no input.
-	The status is 77 if no guest can run here, 124 after the time limit, 125 if the guest died.
-	  --net loop     an RDMA device of each kind that reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
-	  --net pair     two of each, connected: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
-	  --numa         no RDMA device, but two NUMA nodes that have memory and a third that has none
-	  --seconds N    time limit for boot and command (default $limit_s)
-	  -w, --write DIR
-	                 the command may write there; what it writes elsewhere is lost with the guest
-	  --no-siw       only rxe
-	  --prepare      only fetch and build what the guest needs; tries siw again
-	  PLX_GUEST_KERNEL   ROOT/boot/vmlinuz-VERSION, with modules in ROOT/lib/modules/VERSION; default: a Debian kernel in
-	                     /boot, or downloaded
-	  PLX_GUEST_SECONDS  as --seconds
-	  PLX_GUEST_ACCEL    QEMU's -accel (default $accel)
-	The command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options from the environment. It
-	does not see this host's /dev, /proc, /run and /sys. Kernel, modules and siw are kept in $cache.
-	END
-}
-
-# fail TEXT [STATUS]
-fail()
-{
-	printf '%s: %s\n' "${0##*/}" "$1" >&2
-	exit "${2:-1}"
-}
-
 # skip REASON: an error for callers that need the guest, hence a separate status.
 skip()
 {
 	printf 'skipped: %s\n' "$1"
 	exit 77
-}
-
-# need PROGRAM PACKAGE
-need()
-{
-	command -v "$1" >/dev/null || skip "$1 is not there: install $2"
 }
 
 # For signal handlers: a folder, and the program that the script waits for, or -N, its process group.
@@ -110,15 +89,14 @@ cleanup()
 # Sets work, a folder that exists until the script ends.
 begin()
 {
+	local tool
+
 	[[ $limit_s =~ ^[1-9][0-9]*$ ]] ||
-		fail "PLX_GUEST_SECONDS=$limit_s: give a number from 1 on" 2
+		die "PLX_GUEST_SECONDS=$limit_s: give a number from 1 on" 2
 	[[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 one, and runs this host's programs"
-	need qemu-system-x86_64 qemu-system-x86
-	need modprobe kmod
-	need ip iproute2
-	need rdma iproute2
-	need xz xz-utils
-	need busybox busybox-static
+	for tool in qemu-system-x86_64:qemu-system-x86 modprobe:kmod rdma:iproute2 xz:xz-utils busybox:busybox-static; do
+		command -v "${tool%:*}" >/dev/null || skip "${tool%:*} is not there: install ${tool#*:}"
+	done
 	busybox=$(command -v busybox)
 	! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox needs libraries: install busybox-static'
 	trap cleanup EXIT
@@ -148,19 +126,13 @@ await()
 # Fails soon without a network.
 hurry=(-o Acquire::Retries=0 -o Acquire::http::Timeout=15 -o Acquire::https::Timeout=15)
 
-# kernel_package PACKAGE: the versioned package that a metapackage stands for.
-kernel_package()
-{
-	apt-cache depends "$1" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1
-}
-
-# download PACKAGE...
+# download PACKAGE...: of a metapackage, the kernel that it stands for.
 download()
 {
 	local package real packages=()
 
 	for package in "$@"; do
-		real=$(kernel_package "$package")
+		real=$(apt-cache depends "$package" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1)
 		packages+=("${real:-$package}")
 	done
 	await env -C "$work" apt-get download -q -o APT::Sandbox::User=root "${hurry[@]}" "${packages[@]}" >&2
@@ -178,29 +150,6 @@ fetch()
 
 # Kernel ---------------------------------------------------------------------------------------
 
-# header KERNEL OFFSET SIZE [FORMAT]: a number of the kernel's header, or bytes in od's FORMAT.
-header()
-{
-	od -An -t "${4-u$3}" -j "$2" -N "$3" "$1" | tr -d ' '
-}
-
-# unpack_kernel KERNEL: extract the kernel from its self-extracting file, which would take the guest 5 s. The header
-# has its position (setup_sects, payload_offset and payload_length in the kernel's Documentation/x86/boot.rst); the
-# last 4 bytes are its size.
-unpack_kernel()
-{
-	local start length unpack
-
-	start=$((($(header "$1" 497 1) + 1) * 512 + $(header "$1" 584 4)))
-	length=$(($(header "$1" 588 4) - 4))
-	case $(header "$1" $start 4 x1) in
-	fd377a58) unpack=xz ;;
-	28b52ffd) unpack=zstd ;;
-	*) return 1 ;;
-	esac
-	dd if="$1" bs=1M iflag=skip_bytes,count_bytes skip=$start count=$length status=none | $unpack -dc
-}
-
 # copy_module FILE COPY
 copy_module()
 {
@@ -211,23 +160,15 @@ copy_module()
 	esac
 }
 
-# module_insmods ROOT VERSION: the commands that load the modules, as `insmod FILE` each.
-module_insmods()
-{
-	local module
-
-	for module in $modules; do
-		modprobe -C /dev/null -d "$1" -S "$2" --show-depends "$module" || return 1
-	done
-}
-
 # copy_modules ROOT VERSION FOLDER: copy them with their dependencies, named in loading order; siw, which Debian omits,
 # as siw.ko if available.
 copy_modules()
 {
-	local insmods file n=100
+	local insmods='' module file n=100
 
-	insmods=$(module_insmods "$1" "$2") || return 1
+	for module in $modules; do
+		insmods+=$(modprobe -C /dev/null -d "$1" -S "$2" --show-depends "$module")$'\n' || return 1
+	done
 	mkdir "$3/modules"
 	while read -r file; do
 		copy_module "$file" "$3/modules/$((n++)).ko" || return 1
@@ -250,12 +191,12 @@ keep_kernel()
 	local root=${1%/boot/*} version=${1##*/vmlinuz-} new=$cache/.new
 
 	rm -rf "$new"
-	mkdir "$new" || fail "cannot write to $cache"
-	unpack_kernel "$1" >"$new/kernel" || cp "$1" "$new/kernel" || fail "cannot write to $cache"
+	mkdir "$new" || die "cannot write to $cache"
+	cp "$1" "$new/kernel" || die "cannot write to $cache"
 	copy_modules "${root:-/}" "$version" "$new" ||
-		fail "the kernel $1 has not all the modules that the guest needs; see above"
+		die "the kernel $1 has not all the modules that the guest needs; see above"
 	echo "$version" >"$new/version"
-	mv -T "$new" "$store" || fail "cannot write to $cache"
+	mv -T "$new" "$store" || die "cannot write to $cache"
 }
 
 # unpack_packages FOLDER: all fetched packages.
@@ -274,23 +215,11 @@ unpack_packages()
 fetch_kernel()
 {
 	fetch linux-image-amd64 || skip 'the package linux-image-amd64 cannot be had, whose kernel the guest runs:
-  look at the network and at /etc/apt/sources.list, or give a kernel with PLX_GUEST_KERNEL'
+  look at the network and at /etc/apt/sources.list'
 	unpack_packages "$work/image"
 	kernel=$(printf '%s\n' "$work"/image/boot/vmlinuz-*)
 	depmod -b "$work/image" "${kernel##*/vmlinuz-}"
-	has_rxe "$kernel" || fail 'there is no kernel that has rxe in the package linux-image-amd64'
-}
-
-# Sets store: the folder of the given kernel.
-given_kernel()
-{
-	local kernel
-
-	kernel=$(realpath "$PLX_GUEST_KERNEL")
-	has_rxe "$kernel" || fail "PLX_GUEST_KERNEL=$PLX_GUEST_KERNEL: give a file ROOT/boot/vmlinuz-VERSION that has rxe,
-  with its modules, and their modules.dep, in ROOT/lib/modules/VERSION" 2
-	store=$cache/given-rdma-${kernel##*/vmlinuz-}
-	[[ -d $store ]] || keep_kernel "$kernel"
+	has_rxe "$kernel" || die 'there is no kernel that has rxe in the package linux-image-amd64'
 }
 
 # Sets store: the folder of the newest kernel that an earlier run kept, else of the newest in /boot, else of a
@@ -373,9 +302,9 @@ prepare()
 {
 	local lock
 
-	{ mkdir -p "$cache" && exec {lock}>"$cache/.lock"; } || fail "cannot write to $cache"
+	{ mkdir -p "$cache" && exec {lock}>"$cache/.lock"; } || die "cannot write to $cache"
 	await flock "$lock"
-	if [[ -n ${PLX_GUEST_KERNEL-} ]]; then given_kernel; else find_kernel; fi
+	find_kernel
 	((!siw_wanted)) || find_siw
 	exec {lock}>&-
 }
@@ -387,7 +316,7 @@ write_command()
 {
 	local name
 
-	printf 'cd -- %q || exit 125\n' "$PWD"
+	printf 'cd -- %q || exit 125\n' "$folder"
 	for name in $(compgen -e); do
 		# shellcheck disable=SC2053
 		[[ $name != $environment ]] || printf 'export %s=%q\n' "$name" "${!name}"
@@ -412,17 +341,17 @@ make_initramfs()
 	printf '%s\n' "${writable[@]}" | sed '/^$/d' >"$root/guest/writable"
 	write_command "$@" >"$root/guest/command"
 	(cd "$root" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$work/initramfs" ||
-		fail 'cannot make the initramfs'
+		die 'cannot make the initramfs'
 }
 
 # Sets shares: QEMU's options for the host's files. A comma in a path must be doubled.
 find_shares()
 {
-	local folder n=0 options=security_model=none,multidevs=remap
+	local path n=0 options=security_model=none,multidevs=remap
 
 	shares=(-virtfs "local,path=/,mount_tag=host,readonly=on,$options")
-	for folder in "${writable[@]}"; do
-		shares+=(-virtfs "local,path=${folder//,/,,},mount_tag=write$((n++)),$options")
+	for path in "${writable[@]}"; do
+		shares+=(-virtfs "local,path=${path//,/,,},mount_tag=write$((n++)),$options")
 	done
 }
 
@@ -440,18 +369,6 @@ start_guest()
 		-initrd "$work/initramfs" -append "$fixed $parameters $1" \
 		-serial "file:$work/console" -serial "file:$work/status" "${@:2}" </dev/null 2>"$work/qemu" &
 	job=$!
-}
-
-# Ends the script if the guest printed no status, after QEMU ended with ENDED.
-check_guest()
-{
-	[[ -z $guest_status ]] || return 0
-	tail -n 50 "$work/console" >&2 2>/dev/null
-	if (($1 == 124 || ($1 == 137 && SECONDS - began >= limit_s))); then
-		fail "the guest was not done after $limit_s s; its console's end is above" 124
-	fi
-	cat "$work/qemu" >&2
-	fail "the guest died (QEMU's status: $1); its console's end is above" 125
 }
 
 # The command's output goes through files, because QEMU does not wait for slow readers when it exits.
@@ -474,60 +391,56 @@ run_guest()
 	job=
 	guest_status=$(sed -n 's/^status \([0-9]\+\).*/\1/p' "$work/status" 2>/dev/null)
 	wait "${tails[@]}"
-	check_guest "$ended"
-	return "$guest_status"
+	[[ -z $guest_status ]] || return "$guest_status"
+	tail -n 50 "$work/console" >&2 2>/dev/null
+	if ((ended == 124 || (ended == 137 && SECONDS - began >= limit_s))); then
+		die "the guest was not done after $limit_s s; its console's end is above" 124
+	fi
+	cat "$work/qemu" >&2
+	die "the guest died (QEMU's status: $ended); its console's end is above" 125
 }
 
 numa_or_net='--numa and --net: give one of them'
 while (($#)); do
 	case $1 in
 	--net)
-		[[ ${2-} =~ ^(loop|pair)$ ]] || fail "--net ${2-}: give loop or pair" 2
-		[[ $net != numa ]] || fail "$numa_or_net" 2
+		[[ ${2-} =~ ^(loop|pair)$ ]] || die "--net ${2-}: give loop or pair" 2
+		[[ $net != numa ]] || die "$numa_or_net" 2
 		net=$2
 		shift
 		;;
 	--numa)
-		[[ $net != @(loop|pair) ]] || fail "$numa_or_net" 2
+		[[ $net != @(loop|pair) ]] || die "$numa_or_net" 2
 		net=numa siw_wanted=0
 		export PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2 # for tests/guest
 		;;
 	--seconds)
-		[[ ${2-} =~ ^[1-9][0-9]*$ ]] || fail "--seconds ${2-}: give a number from 1 on" 2
+		[[ ${2-} =~ ^[1-9][0-9]*$ ]] || die "--seconds ${2-}: give a number from 1 on" 2
 		limit_s=$2
 		shift
 		;;
 	-w | --write)
-		[[ -d ${2-} ]] || fail "$1 ${2-}: give a folder that is there" 2
-		writable+=("$(realpath "$2")")
+		writable+=("$(cd "$folder" && realpath -e "${2-}")") || die "$1 ${2-}: give a folder that is there" 2
 		shift
 		;;
 	--no-siw) siw_wanted=0 ;;
 	--prepare) prepare_only=1 ;;
-	-h | --help)
-		usage
-		exit 0
-		;;
 	--)
 		shift
 		break
 		;;
-	-*)
-		usage >&2
-		fail "unknown option '$1'" 2
-		;;
+	-*) other_option "$1" ;;
 	*) break ;;
 	esac
 	shift
 done
 net=${net:-loop}
-((prepare_only == ($# == 0))) || fail 'give a command to run, or --prepare' 2
+((prepare_only == ($# == 0))) || die 'give a command to run, or --prepare' 2
 
 begin
 prepare
 if ((prepare_only)); then
-	echo "guest.sh: all that the guest needs is in $store" >&2
-	exit 0
+	die "all that the guest needs is in $store" 0
 fi
 make_initramfs "$@"
 run_guest

@@ -52,7 +52,7 @@ class Progress:
 
     @contextlib.contextmanager
     def losing(self, reason, spared_s=0):
-        """The time of what runs inside is lost, except for so much; without a reason, nothing is."""
+        """The time of what runs inside is lost, except for what is spared; without a reason, nothing is."""
         begun = time.monotonic()
         yield
         if reason and (lost_s := time.monotonic() - begun - spared_s) > 0:
@@ -115,7 +115,13 @@ class Session:
 
     def run_program(self, name, line, limit_s, allowed=(0,)):
         """The output of a program. Its files are in runs/."""
-        return self.processes.run(name, fill(line, self.values), self.out / 'runs', limit_s, allowed)
+        process = self.processes.start(name, fill(line, self.values), self.out / 'runs')
+        status = process.wait(limit_s)
+        self.processes.end()
+        if status not in allowed:
+            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
+            raise Failed(f'{name}: {how}: {process.last_words()}')
+        return process.log.read_text(errors='replace')
 
     def probe_line(self):
         """Measure the round trip of a cache line between the CPUs; None if that is impossible."""

@@ -40,7 +40,7 @@ def publish(mode, subscribers, base=0):
 def stopped(policy):
     """Four subscribers, and a fifth that is stopped. Without heartbeats: its publisher would drop it."""
     publisher, others = (plx(BENCH, 'poll', 'tcp', end, '--heartbeat off') for end in ('server', 'client'))
-    return Row(f'beside-{policy}', figure='kept', has=only(64), more={'test': 'beside', 'subscribers': 4},
+    return Row(f'beside-{policy}', figure='kept', has=only(64), more={'test': 'stopped', 'subscribers': 4},
                held=(f'${BENCH} -l 0@{{client_cpu}} --provider tcp --heartbeat off -- --connect {{address}} '
                      f'--slow {policy}', '^subscribed'),
                server=f'{publisher} --listen {{listen}} --mode buffered --size {{size}} --subscribers 5 --rate {{rate}} '
