@@ -1,6 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks beyond scripts/test.sh. Builds in build-test/ and build-check-*/.
+#| Checks beyond scripts/test.sh. Builds in build-test/ and build-check-*/.
+#| Usage: scripts/check.sh [--slices MINUTES | --all | --only NAME]... [--no-rerun]
+#|   Without options: the checks of every run
+#|   --slices MINUTES  also nightly slices: one by the number of commits, and those whose folders the last
+#|                     20 commits touched, while they fit into MINUTES since the start. The first is
+#|                     reported but not counted if it fails and they did not touch its folders
+#|   --all             also all nightly slices
+#|   --only NAME       one check or slice; may be repeated
+#|   --no-rerun        do not run failed tests again (scripts/test.sh --help)
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -11,17 +19,17 @@ recent=20
 checks=() slices=()
 declare -A about=() command=() seconds=() paths=()
 
-# check NAME TEXT COMMAND...: a check that every run makes.
+# check NAME TEXT COMMANDS: a check that every run makes.
 check()
 {
-	checks+=("$1") about[$1]=$2 command[$1]=${*:3}
+	checks+=("$1") about[$1]=$2 command[$1]=$3
 }
 
-# slice NAME SECONDS PATHS TEXT COMMAND...: a nightly check, its duration on two CPUs including the build, and the
+# slice NAME SECONDS PATHS TEXT COMMANDS: a nightly check, its duration on two CPUs including the build, and the
 # folders that trigger it when they change.
 slice()
 {
-	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
+	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=$5
 }
 
 check format 'layout of C files and Markdown, phrases' check_format
@@ -29,57 +37,51 @@ check static "shellcheck, cppcheck; clang-tidy on files that the last $recent co
 check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
 check clang 'the same with clang' check_clang
 check optimized 'a release build without tests: warnings are errors, and its installed programs start' check_optimized
-check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' asan --suite fast
-check tsan 'the tier fast under ThreadSanitizer' tsan --suite fast
-check fuzz 'each fuzz target for 5 s' fuzz -max_total_time=5
+check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' 'asan --suite fast'
+check tsan 'the tier fast under ThreadSanitizer' 'tsan --suite fast'
+check fuzz 'each fuzz target for 5 s' 'fuzz -max_total_time=5'
 
 declare -A mutants_s=([lane]=280 [pool]=110 [ring]=270 [shm]=40 [sleep]=300)
 for subject in lane pool ring shm sleep; do
 	slice "mutants-$subject" "${mutants_s[$subject]}" "tests/mutate $(sed -n 's/^subject \([^ ]*\) .*/\1/p' tests/mutate/${subject}_orders.sh)" \
-		"each memory order and step of $subject removed: a test must fail" mutants $subject
+		"each memory order and step of $subject removed: a test must fail" "CC=clang-$llvm tests/mutate/${subject}_orders.sh"
 done
 slice model 170 'tests/model lib/ring lib/lcore drivers/shm' \
 	'the Spin models, and each of their steps removed' tests/model/mutate.sh
-slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers apps
-slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
+slice tidy 300 'lib drivers apps' 'clang-tidy on all files' 'tidy lib drivers apps'
+# One at a time: races need their threads to run at the same time.
+slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' \
+	'sanitizer_jobs=1; nightly_tests --num-processes 1 --suite stress && tsan --suite stress && asan --suite stress'
 slice ends 2300 'tests/unit/ends lib/lcore lib/fabric lib/rpc lib/netio lib/session' \
-	'each call that ends something, in each callback, under both sanitizers' ends
+	'each call that ends something, in each callback, under both sanitizers' 'asan --suite ends && tsan --suite ends'
 slice storm 2500 'tests/stress lib/fabric drivers' \
-	'500 000 messages on 100 000 links of each provider, whose callbacks do anything, under both sanitizers' storm
-slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' sleeps
-slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit
-slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' tsan --suite unit
-slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' guest numa/guest
+	'500 000 messages on 100 000 links of each provider, whose callbacks do anything, under both sanitizers' \
+	'export PLX_TEST_SOAK=1; sanitizer_jobs=1; asan stress/link_storm_{tcp,shm,auto} && tsan stress/link_storm_{tcp,shm,auto}'
+slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' \
+	'export PLX_TEST_SOAK=1; timeout_multiplier=10; nightly_tests stress/prov_sleep'
+slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' 'asan --suite unit'
+slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' 'tsan --suite unit'
+slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with NUMA nodes' 'guest numa/guest'
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
-	guest rdma/loop rdma/pair
+	'guest rdma/loop rdma/pair'
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
 slice minimal 200 'meson.build meson_options.txt lib/eal drivers/drivers.c apps/info tests/unit/meson.build tests/apps/meson.build' \
 	'the tier fast without libibverbs, libconfig and SQLite, and without the programs or with them' minimal
-slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
+slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' 'fuzz -max_total_time=40'
 # As on a slow host, so that it never starts without enough time to end.
-slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' fuzz -runs=10000000 tcp
-slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress, ends and guests' nightly
+slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' 'fuzz -runs=10000000 tcp'
+slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress, ends and guests' \
+	'nightly_tests --suite nightly --no-suite stress --no-suite guest --no-suite ends'
 
 usage()
 {
 	local name
 
-	cat <<-END
-	Usage: scripts/check.sh [--slices MINUTES | --all | --only NAME]... [--no-rerun]
-	  Without options: the checks of every run
-	END
+	sed -n 's/^#| \{0,1\}//p' scripts/check.sh
+	echo 'Checks of every run:'
 	for name in "${checks[@]}"; do printf '    %-14s %s\n' "$name" "${about[$name]}"; done
-	cat <<-END
-	  --slices MINUTES  also nightly slices: one by the number of commits, and those whose folders the last
-	                    $recent commits touched, while they fit into MINUTES since the start. The first is
-	                    reported but not counted if it fails and they did not touch its folders
-	  --all             also all nightly slices
-	END
+	echo 'Nightly slices:'
 	for name in "${slices[@]}"; do printf '    %-14s %s (%s s)\n' "$name" "${about[$name]}" "${seconds[$name]}"; done
-	cat <<-END
-	  --only NAME       one check or slice; may be repeated
-	  --no-rerun        do not run failed tests again (scripts/test.sh --help)
-	END
 }
 
 # sources PATTERN...: files that git tracks or would track.
@@ -218,11 +220,6 @@ nightly_tests()
 	build_gcc && run_tests build-test --no-rebuild "$@"
 }
 
-nightly()
-{
-	nightly_tests --suite nightly --no-suite stress --no-suite guest --no-suite ends
-}
-
 # guest TEST...: a test that is skipped elsewhere fails here: without its guest nothing was tested.
 guest()
 {
@@ -269,37 +266,6 @@ tsan()
 	export TSAN_OPTIONS=suppressions=$PWD/tests/sanitizers/tsan.supp:halt_on_error=1
 	TSAN_OPTIONS+=:second_deadlock_stack=1:external_symbolizer_path=$symbolizer
 	sanitized build-check-tsan thread '' "$@"
-}
-
-# One at a time: races need their threads to run at the same time.
-stress()
-{
-	sanitizer_jobs=1
-	nightly_tests --num-processes 1 --suite stress && tsan --suite stress && asan --suite stress
-}
-
-ends()
-{
-	asan --suite ends && tsan --suite ends
-}
-
-storm()
-{
-	export PLX_TEST_SOAK=1
-	sanitizer_jobs=1
-	asan stress/link_storm_{tcp,shm,auto} && tsan stress/link_storm_{tcp,shm,auto}
-}
-
-sleeps()
-{
-	export PLX_TEST_SOAK=1
-	timeout_multiplier=10
-	nightly_tests stress/prov_sleep
-}
-
-mutants()
-{
-	CC=clang-$llvm "tests/mutate/${1}_orders.sh"
 }
 
 other_release()
@@ -370,10 +336,9 @@ run()
 
 	echo "== check.sh: $name: ${about[$name]}"
 	# In a subshell, so that exports of one check do not reach the next. This script reports whether it passed.
-	# shellcheck disable=SC2086 # a command and its arguments
 	if (
 		((gates)) || unset PLX_RESULTS
-		${command[$name]}
+		eval "${command[$name]}"
 	); then
 		good+=("$name")
 		echo "== check.sh: $name passed in $((SECONDS - began)) s"

@@ -104,24 +104,10 @@ resize()
   config/90-pollux-hugepages.conf"
 }
 
-# print_pool NODE PAGES: print the result. Returns 1 if more pages are in use than requested.
-print_pool()
-{
-	local dir got used
-
-	dir=$(pool "$1")
-	got=$(<"$dir/nr_hugepages")
-	used=$((got - $(<"$dir/free_hugepages")))
-	echo "node $1: $(mib "$got") MiB reserved in pages of $size, $(mib "$used") MiB of it in use"
-	((got > $2)) || return 0
-	echo "hugepages.sh: node $1: more than $(mib "$2") MiB are in use; end the programs that use them, then ask again" >&2
-	return 1
-}
-
-# resize_all PAGES: every selected node, or none.
+# resize_all PAGES: every selected node, or none. Fails if more pages stay in use.
 resize_all()
 {
-	local id status=0
+	local id got status=0
 
 	for id in "${ids[@]}"; do
 		check_node "$id" "$1"
@@ -130,7 +116,12 @@ resize_all()
 		resize "$id" "$1"
 	done
 	for id in "${ids[@]}"; do
-		print_pool "$id" "$1" || status=1
+		got=$(<"$(pool "$id")/nr_hugepages")
+		echo "node $id: $(mib "$got") MiB reserved in pages of $size," \
+			"$(mib $((got - $(<"$(pool "$id")/free_hugepages"))) ) MiB of it in use"
+		((got > $1)) || continue
+		echo "hugepages.sh: node $id: more than $(mib "$1") MiB are in use; end the programs that use them, then ask again" >&2
+		status=1
 	done
 	return $status
 }

@@ -94,7 +94,6 @@ missing=()
 for package in "${packages[@]}"; do
 	is_installed "$package" || missing+=("$package")
 done
-
 if ((${#missing[@]} == 0)); then
 	echo "setup.sh: all ${#packages[@]} packages are installed"
 	exit 0
@@ -102,25 +101,19 @@ fi
 
 as_root=()
 ((EUID == 0)) || as_root=(sudo)
-install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
-	apt-get install --yes --no-install-recommends "${missing[@]}")
-
+by_hand="apt-get install --no-install-recommends ${missing[*]}"
 if ((check_only)); then
-	echo "setup.sh: ${#missing[@]} of ${#packages[@]} packages are missing: ${missing[*]}"
-	echo "setup.sh: to install them: ${as_root[*]:+${as_root[*]} }apt-get install --no-install-recommends ${missing[*]}"
+	echo "setup.sh: ${#missing[@]} of ${#packages[@]} packages are missing; to install them: ${as_root[*]} $by_hand"
 	exit 1
 fi
-
-if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-	die "cannot install packages: not root, and there is no sudo; as root run
-  apt-get install --no-install-recommends ${missing[*]}"
-fi
+((EUID == 0)) || command -v sudo >/dev/null || die "cannot install packages: not root, and there is no sudo; as root run
+  $by_hand"
 
 echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}"
 # Outdated lists may suffice, so a failing update is reported and the installation decides.
 "${as_root[@]}" apt-get update </dev/null ||
 	echo 'setup.sh: apt-get update failed; using the package lists of the last update' >&2
-"${install[@]}" </dev/null ||
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}" </dev/null ||
 	die "apt-get could not install the packages; its own message is above. Check the network and
   /etc/apt/sources.list, then run scripts/setup.sh again"
 

@@ -42,7 +42,7 @@ def bench(session):
     if len(session.cpus) < 2:
         raise Failed(f'this process may use only one CPU ({session.cpus[0]}). Both ends of a round trip\n  spin, '
                      'so they need one each: on a shared one a round trip takes milliseconds. Widen the cpuset.')
-    lock, serves = host.Lock(ROOT, session.say), session.options.mode == 'serve'
+    lock, serves = host.lock(ROOT), session.options.mode == 'serve'
     try:
         if serves:
             session.out = ROOT / host.FOLDER / 'serve'
@@ -50,8 +50,8 @@ def bench(session):
         parts = [ALL[name] for name in session.options.parts]
         wanted = [program for part in parts for row in part.rows for program in row.programs()]
         session.use(host.build(session, {*wanted, 'hiccup', 'cache-line'}.union(*(part.programs for part in parts))))
-        if serves:
-            lock.release()
+        if serves:  # its client may be in this checkout
+            lock.close()
         return measure(session)
     finally:
         session.processes.end()
@@ -70,7 +70,7 @@ def measure(session):
         old.unlink()
     for old in ('plots', 'pooled'):
         shutil.rmtree(session.out / old, ignore_errors=True)
-    environment = host.environment(session.root, session.cpus)
+    environment = host.environment(session.root, session.cpus) | {'peer': session.options.peer or 'this host'}
     try:
         session.measure()
         session.progress.step('report', 'tables, plots, report')
@@ -98,9 +98,7 @@ def summarize(session, environment):
     for name, part in parts.items():
         schema.write(session.out / f'{name}.json', part | {'every_run': session.runs[name]})
     summary = {
-        'schema': schema.VERSION, 'environment': environment | {
-            'load_after': host.load(), 'peer': session.options.peer or 'this host',
-            'steal_ms': host.steal_ms() - environment['steal_ms']},
+        'schema': schema.VERSION, 'environment': environment,
         # the largest share of a CPU that other processes took while only the clock was read
         'platform_lost': max((cpu['gap_total_ns'] / hiccups['duration_ns'] for cpu in hiccups['cpus']), default=None),
         'cpus': stats.describe_cpus(session.lines), 'failures': session.failures, 'left_out': session.left_out,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""This host: the locks, packages, the build of the measured programs, and what one must know to interpret figures."""
+"""This host: the lock, packages, the build of the measured programs, and what one must know to interpret figures."""
 import datetime
 import fcntl
 import json
@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from bench.processes import Failed
@@ -23,50 +22,25 @@ OPTIONAL = OTHERS | dict.fromkeys(('raw-zmq', 'raw-zmq-stream'), 'was not built,
 KERNEL_OPTIONS = re.compile(r'\w*(cpus|nohz|rcu|irq|mitigations|idle|pstate|processor|tsc|clock|smt|preempt|hugepage)')
 
 
-class Lock:
-    """Two runs of one checkout would share a build folder; two of one host measure each other."""
-
-    def __init__(self, root, say):
-        folder = root / FOLDER
-        try:
-            folder.mkdir(exist_ok=True)
-            self.file = open(folder / 'bench.lock', 'a+', encoding='utf-8')
-        except OSError as error:
-            raise Failed(f'{folder}: cannot be written, and bench.sh builds there; copy the tree to where you may '
-                         f'write ({error.strerror})') from None
-        if not self.take(self.file):
-            with self.file:
-                self.file.seek(0)
-                raise Failed(f'another bench.sh runs in this checkout ({self.file.read().strip()}): they would share '
-                             f'{FOLDER}; wait for it, or end it')
-        self.file.truncate(0)
-        print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=self.file, flush=True)
-        # The file may belong to another user: then it may be impossible to create, or even to read.
-        path, self.host = Path(tempfile.gettempdir(), 'pollux-bench.lock'), None
-        try:
-            if not path.exists():
-                path.touch(0o644)
-            self.host = open(path, encoding='utf-8')
-        except OSError as error:
-            say(f'{path}: {error.strerror}, so it is unknown whether another bench.sh runs on this host')
-            return
-        if not self.take(self.host):
-            say('another bench.sh runs on this host: the two measure each other; compare within this run only')
-        self.take(self.host, fcntl.LOCK_SH)
-
-    @staticmethod
-    def take(file, how=fcntl.LOCK_EX):
-        try:
-            fcntl.flock(file, how | fcntl.LOCK_NB)
-            return True
-        except OSError:
-            return False
-
-    def release(self):
-        """The client of a waiting server may be on this host."""
-        self.file.close()
-        if self.host:
-            self.host.close()
+def lock(root):
+    """Two runs of one checkout would share a build folder. The lock ends when the file is closed."""
+    folder = root / FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        file = open(folder / 'bench.lock', 'a+', encoding='utf-8')
+    except OSError as error:
+        raise Failed(f'{folder}: cannot be written, and bench.sh builds there; copy the tree to where you may write '
+                     f'({error.strerror})') from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        with file:
+            file.seek(0)
+            raise Failed(f'another bench.sh runs in this checkout ({file.read().strip()}): they would share {FOLDER}; '
+                         'wait for it, or end it') from None
+    file.truncate(0)
+    print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=file, flush=True)
+    return file
 
 
 # The build -------------------------------------------------------------------------------------
@@ -140,18 +114,8 @@ def cpus_of(text):
     return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
 
 
-def load():
-    return ' '.join(read('/proc/loadavg').split()[:3])
-
-
-def steal_ms():
-    """Stolen time, over all CPUs (proc(5))."""
-    return int(read('/proc/stat').split()[8]) * 1000 // os.sysconf('SC_CLK_TCK')
-
-
 def environment(root, cpus):
     """Before the runs."""
-    system = '/sys/devices/system'
     return {
         'date': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
         'version': found(r"^ *version: '([^']*)'", read(root / 'meson.build')),
@@ -161,10 +125,8 @@ def environment(root, cpus):
         'kernel': f'{platform.system()} {platform.release()}',
         'kernel_options': ' '.join(word for word in read('/proc/cmdline').split() if KERNEL_OPTIONS.match(word)),
         'hypervisor': found(r'^Hypervisor vendor: *(.*)', output('lscpu'), 'none'),
-        'governor': read(f'{system}/cpu/cpu{cpus[1]}/cpufreq/scaling_governor', 'not visible'),
-        'clocksource': read(f'{system}/clocksource/clocksource0/current_clocksource'),
+        'governor': read(f'/sys/devices/system/cpu/cpu{cpus[1]}/cpufreq/scaling_governor', 'not visible'),
         'system': found(r'^PRETTY_NAME="(.*)"', read('/etc/os-release')),
         'compiler': output(os.environ.get('CC', 'cc'), '--version').partition('\n')[0],
         'libfabric_version': library('libfabric'), 'zmq_version': library('libzmq'),
-        'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v')),
-        'load_before': load(), 'steal_ms': steal_ms()}
+        'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v'))}

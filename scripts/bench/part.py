@@ -90,7 +90,6 @@ class Part:
     tries = 2               # of a run that a program doubts
     accepts_doubt = False   # what the last of these tries measured
     plots = ()
-    lines = ()                   # rows of the percentile plot; (): the first six
     warmups = (5000, 1000, 100)  # messages of up to 4 KiB, up to 64 KiB, more
 
     # What it measures ---------------------------------------------------------------------

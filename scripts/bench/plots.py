@@ -12,7 +12,6 @@ LINES_MAX = 6
 WIDTH, FONT = 700, 17  # readable at 500 pixels
 PANEL_HEIGHT = 330
 LABEL_GAP = 0.075      # of a panel's height, between two names
-PERCENTILES = ', '.join(f"'{100 - 100 / x:.6g}' {x}" for x in (1, 10, 100, 1000, 10000, 1000000))
 SIZES = "'64 B' 64, '1 KiB' 1024, '64 KiB' 65536, '1 MiB' 1048576"
 
 
@@ -95,8 +94,8 @@ def plot(out, name, plot, rows, label_of):
 # Histograms ------------------------------------------------------------------------------------
 
 def strip(buckets):
-    """Bins 2 % wide, so that all buckets look alike: (middle in µs, share of the largest bin), up to p99.5; the
-    percentiles show the rest, which may lie a thousand times further out."""
+    """Bins 2 % wide, so that all buckets look alike: (middle in µs, share of the largest bin), up to p99.5: the
+    rest may lie a thousand times further out."""
     bins, total, passed, points = {}, sum(count for _, _, count in buckets), 0, []
     for low, high, count in buckets:
         index = int(math.log((low + high) / 2 + 1) / math.log(1.02))
@@ -107,15 +106,6 @@ def strip(buckets):
         if passed >= total * 0.995:
             break
     return points + [(points[-1][0] * 1.02, 0)]
-
-
-def percentile_points(buckets):
-    """1/(1-p), and µs."""
-    total, passed, points = sum(count for _, _, count in buckets), 0, []
-    for _, high, count in buckets:
-        passed += count
-        points.append((total / max(total - passed, 1), high / 1000))
-    return points
 
 
 def histograms(out, name, title, found):
@@ -134,21 +124,16 @@ def histograms(out, name, title, found):
     return gnuplot(out, name, 110 + 46 * len(found), [*script, f"plot {', '.join(strips)}"])
 
 
-def pooled(out, part, rows, label_of, lines):
-    """Histograms and percentiles of each size and state: plots/PART-KIND-SIZE-STATE. lines: of percentiles."""
+def pooled(out, part, rows, label_of):
+    """Histograms of each size and state: plots/PART-SIZE-STATE."""
     trouble, groups = [], {}
     for row in rows:
         if row.get('histogram') and (out / row['histogram']).is_file():
             groups.setdefault((row.get('device'), row['size_bytes'], row['state']), []).append(row)
-    for key, group in groups.items():
-        suffix = '-'.join(str(word) for word in key if word)
-        title = stats.joined(f'Round trips of {stats.size(key[1])}', stats.in_state(key[2]))
-        trouble += histograms(out, f'{part}-histograms-{suffix}', title, [
+    for (device, size, state), group in groups.items():
+        title = stats.joined(device, f'Round trips of {stats.size(size)}', stats.in_state(state))
+        name = '-'.join(filter(None, (part, device, str(size), state)))
+        trouble += histograms(out, name, title, [
             (label_of(row['key']), (OURS if row.get('ours', True) else OTHERS)[0], row['p50_ns'],
              read_histogram(out / row['histogram'])) for row in group])
-        chosen = [row for row in group if not lines or row['key'] in lines][:LINES_MAX]
-        palette = colours([(row['key'], row.get('ours', True)) for row in chosen])
-        trouble += panels(out, f'{part}-percentiles-{suffix}', 'percentile', PERCENTILES, [(f'{title}, µs', [
-            (label_of(row['key']), palette[row['key']], percentile_points(read_histogram(out / row['histogram'])))
-            for row in chosen])])
     return trouble

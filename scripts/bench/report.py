@@ -221,7 +221,7 @@ def write(out, summary, parts):
         for plot in parts[name].plots:
             trouble += plots.plot(out, f'{name}-{plot.name}', plot, result['rows'], label_of)
         if parts[name].pooled:
-            trouble += plots.pooled(out, name, result['rows'], label_of, parts[name].lines)
+            trouble += plots.pooled(out, name, result['rows'], label_of)
     environment = [[name.replace('_', ' '), value] for name, value in summary['environment'].items()]
     (out / 'report.md').write_text(markdown(summary))
     (out / 'report.html').write_text(as_page('measured', [

@@ -49,7 +49,6 @@ class Rtt(Part):
     main_sizes = (64,)
     main_seconds = 0.5
     pooled = True
-    lines = ('raw-fi-shm', 'shm-poll', 'raw-tcp', 'raw-fi-tcp', 'tcp-poll', 'raw-zmq')
 
 
 class Live(Part):
