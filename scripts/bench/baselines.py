@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import time
 
 from bench import stats
 from bench.part import Row
@@ -40,15 +39,8 @@ def ucx(key, label, test, layer='', **more):
         count = max(100, int(per_s * run.values['duration'] / (1 + run.size / 4096)))
         run.values['port'] = random.randrange(20000, 30000)
         run.start('server', line + ' -c {server_cpu}')
-        for attempt in range(50):
-            time.sleep(0.05)
-            try:
-                run.client(f'{line} 127.0.0.1 -t {test} -s {{size}} -n {count} -w {count // 10 + 1} -c {{client_cpu}} '
-                           f'-f -v {layer}')
-                break
-            except Failed as error:  # the server may not be listening yet
-                if attempt == 49 or 'refused' not in str(error) + run.output():
-                    raise
+        run.client_soon(f'{line} 127.0.0.1 -t {test} -s {{size}} -n {count} -w {count // 10 + 1} -c {{client_cpu}} -f -v '
+                        f'{layer}', 50, 0.05, 'refused')
         return read_ucx(run.output(), once, run.size)
     return Row(key, server=line, label=label, ours=False, measure=measure, **more)
 

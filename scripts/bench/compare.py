@@ -60,10 +60,8 @@ def compare(a, b):
         rows.append({'part': key[0], 'key': key[1], 'size_bytes': key[2], 'base': key[3], 'state': key[4],
                      'figure': row['figure'], 'a': was['ratio'], 'b': row['ratio'], 'change': change, 'noise': noise,
                      'verdict': verdict(was, row, change, noise)})
-    common = {(row['part'], row['key'], row['size_bytes'], row['base']) for row in rows}
-    only = [[' '.join(map(str, key[:3])) for key in result if key[:4] not in common] for result in (old, new)]
     return {'a': a['environment'] | {'cpus': a['cpus']}, 'b': b['environment'] | {'cpus': b['cpus']},
-            'one_commit': one_commit(a, b), 'rows': rows, 'only_a': only[0], 'only_b': only[1]}
+            'one_commit': one_commit(a, b), 'rows': rows, 'others': max(len(old), len(new)) - len(rows)}
 
 
 def one_commit(a, b):
@@ -94,9 +92,8 @@ def blocks(result):
          row['base'] or '–', stats.digits(row['a']), stats.digits(row['b']), f"{100 * row['change']:+.1f} %",
          '–' if row['noise'] is None else f"{100 * row['noise']:.1f} %", row['verdict']] for row in rows], [
              row['verdict'] for row in rows]
-    for name in ('a', 'b'):
-        for text in result[f'only_{name}']:
-            yield 'p', f'only in {name.upper()}, or in another state of the CPUs: {text}'
+    if result['others']:
+        yield 'p', f"{result['others']} ratios are only in one of them, or in another state of the CPUs."
     yield 'p', CAUTION
 
 

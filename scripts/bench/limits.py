@@ -24,6 +24,9 @@ class Limit:
     unit: str
     gates: bool
 
+    def keys(self):
+        return [self.rows, *re.findall('`(.*?)`', self.over)]
+
     def of(self, row):
         return self.rows in (row['key'], '*') or fnmatch.fnmatch(row['key'].partition('@')[0], self.rows) and (
             not self.sizes or stats.size(row['size_bytes']) in self.sizes.split(', '))
@@ -31,7 +34,7 @@ class Limit:
     def measure(self, runs, rows, key, size):
         """None without what it needs. The base of a row NAME@DEVICE is of that device, too."""
         found, minus = [], self.over.startswith('minus')
-        for base in re.findall('`(.*?)`', self.over):
+        for base in self.keys()[1:]:
             pairs = stats.pairs(runs, key, base + ('' if '@' in base else ''.join(key.partition('@')[1:])), size, self.figure)
             found.append(stats.median(a - b if minus else a / b for a, b in pairs))
         if not self.over:

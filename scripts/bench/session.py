@@ -233,6 +233,16 @@ class Run:
             raise Failed(f'{process.name}: {how}: {said}')
         self.doubted = self.doubted or status == DOUBTED
 
+    def client_soon(self, line, tries, pause_s, expected=''):
+        """Run a client whose server may not be listening yet: then it fails, with the text that is expected."""
+        for left in reversed(range(tries)):
+            time.sleep(pause_s)
+            try:
+                return self.client(line)
+            except Failed as cause:
+                if not left or expected not in str(cause) + self.output():
+                    raise
+
     def client(self, line=None, watch=()):
         """Run the client to its end. watch: names of the server's and the client's side in `watches`."""
         client = self.start('client', line or self.row.client)

@@ -4,7 +4,7 @@ part links: the cost of thousands of idle TCP links for the lcore that accepted 
 import resource
 import time
 
-from bench import stats
+from bench import limits, stats
 from bench.part import Part, Plot, Row, plx
 from bench.processes import Failed, Watch
 from bench.stats import median, read_histogram
@@ -14,10 +14,6 @@ POLICIES = {'poll': 'poll', 'event': 'event', 'latency': 'adaptive:latency:learn
 # No client, one that is silent, a message now and then; or ARRIVAL-RATE.
 LOADS = ('none', 'peer', 'silence', 'fixed-100', 'poisson-1000', 'poisson-10000', 'burst-1000', 'fixed-50000',
          'fixed-100000')
-# What the thresholds need is all that a quick run measures.
-NEEDED = ('none/balanced peer/balanced silence/event silence/balanced poisson-1000/event poisson-1000/balanced '
-          'burst-1000/poll burst-1000/balanced fixed-50000/poll fixed-50000/latency fixed-100000/poll '
-          'fixed-100000/latency').split()
 SETTLE_S = {'none': 0.5,      # an adaptive lcore begins with measuring what sleeps cost
             'peer': 8}        # 64 idle periods, a tenth of a second each, teach it that polling is vain
 WARMUP_S = 0.8                # of other loads: half a second of messages
@@ -53,8 +49,9 @@ class Idle(Part):
                        and not row['load'].startswith('burst')) for provider in ('tcp', 'shm'))
 
     def chooses(self, row):
-        needed, quick = row.key.partition('@')[0] in NEEDED, self.session.options.quick
-        return (needed or not (quick or row.more['load'] == 'silence')) and super().chooses(row)
+        """What the thresholds need is all that a quick run measures."""
+        needed = row.key.partition('@')[0] in {key for limit in limits.table(self.name) for key in limit.keys()}
+        return (needed or not (self.session.options.quick or row.more['load'] == 'silence')) and super().chooses(row)
 
     def heading(self, row):
         return stats.joined(row['provider'], stats.in_state(row['state']))

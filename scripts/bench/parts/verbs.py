@@ -143,14 +143,7 @@ class Verbs(Part):
         host = options.peer if options.mode == 'connect' else self.at(self.devices[run.row.more['device']], 0)
         run.serve()
         run.values |= {'cpu': run.values['client_cpu'], 'port': run.values['address'].rpartition(':')[2]}
-        for attempt in range(5):
-            try:
-                run.client(f"{run.row.client} {host.rpartition(':')[0]}")
-                break
-            except Failed:  # it fails or crashes if the server is not up yet
-                if attempt == 4:
-                    raise
-                time.sleep(0.5)
+        run.client_soon(f"{run.row.client} {host.rpartition(':')[0]}", 5, 0.5)
         result, buckets = read_send_lat(run.output())
         stats.write_histogram(run.folder / f"{run.values['key']}.csv", buckets)
         return result
