@@ -107,21 +107,12 @@ if ((list)); then
 	exit 0
 fi
 
-# progress: shorten meson's lines as they arrive: [ 37/210] fabric/credit 1.2 s. meson first builds what the selected
-# tests depend on; that output is ninja's.
+# Shortens meson's lines as they arrive: [37/210] fabric/credit 1.23s OK. meson first builds what the selected tests
+# depend on; that output is ninja's.
 progress()
 {
-	local line verdict result='^ *([0-9]+)/([0-9]+) .* / ([^ ]+) +([A-Z]+) +([0-9.]+)s'
-
-	while IFS= read -r line; do
-		if [[ $line =~ $result ]]; then
-			verdict=${BASH_REMATCH[4]/#OK/}
-			printf '[%*d/%d] %s %s s%s\n' "${#BASH_REMATCH[2]}" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" \
-				"${BASH_REMATCH[3]}" "${BASH_REMATCH[5]%?}" "${verdict:+ $verdict}"
-		elif [[ $line =~ ^\[[0-9]+/[0-9]+\]|^ninja:\ build|error:|^FAILED: ]]; then
-			printf '%s\n' "$line"
-		fi
-	done
+	sed -uE 's|^ *([0-9]+/[0-9]+) .* / ([^ ]+) +([A-Z]+) +([0-9.]+s).*|[\1] \2 \4 \3|; t
+		/^\[[0-9]+\/[0-9]+\]|^ninja: build|error:|^FAILED: /!d'
 }
 
 show_coverage()
@@ -150,11 +141,8 @@ elif ((status)); then
 	failed=1
 fi
 
-results=$build/meson-logs/testlog.json
-echo
-echo 'The slowest:'
-jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
-	expand -t 12 | sed 's/^/  /'
+printf '\nThe slowest, in s:\n'
+jq -r "$test_log"' "  \(.duration) \(test_name)"' "$build/meson-logs/testlog.json" | sort -rn | head
 show_results "$build"
 if ((coverage)) && ! show_coverage; then
 	echo 'test.sh: the coverage is unknown; see above' >&2
