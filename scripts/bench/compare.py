@@ -7,7 +7,7 @@ Absolute figures and rows of other software are not judged.
 import math
 
 from bench import stats
-from bench.report import as_page, as_text, cache_line
+from bench.report import as_markdown, as_page, cache_line
 from bench.schema import load, write
 
 NOISE_LEAST = 0.05  # of figures that are measured, not counted
@@ -103,5 +103,5 @@ def run(folders, out):
     out.mkdir(parents=True, exist_ok=True)
     write(out / 'compare.json', result)
     (out / 'compare.html').write_text(as_page('two runs compared', blocks(result)))
-    print(as_text(blocks(result)), f"Page: {out / 'compare.html'}", sep='\n')
+    print(as_markdown(blocks(result)), f"Page: {out / 'compare.html'}", sep='\n')
     return 0

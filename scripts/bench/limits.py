@@ -28,7 +28,8 @@ class Limit:
         return [self.rows, *re.findall('`(.*?)`', self.over)]
 
     def of(self, row):
-        return self.rows in (row['key'], '*') or fnmatch.fnmatch(row['key'].partition('@')[0], self.rows) and (
+        names = row['key'], row['key'].partition('@')[0]
+        return any(fnmatch.fnmatch(name, self.rows) for name in names) and (
             not self.sizes or stats.size(row['size_bytes']) in self.sizes.split(', '))
 
     def measure(self, runs, rows, key, size):

@@ -2,7 +2,7 @@
 """From a result in a folder to its plots, report.html, report.md, and the text on the terminal.
 
 A report is a list of blocks: ('h1' or 'h2', text), ('p' or 'lead', text), ('table', heads, rows, kinds of the rows) and
-('plot', path); three functions write such a list.
+('plot', path); two functions write such a list.
 """
 import html
 import re
@@ -14,29 +14,18 @@ from bench import limits, plots, stats
 MI_B = 1 << 20
 
 
-# Blocks as text, Markdown, a page --------------------------------------------------------------
-
-def as_text(blocks):
-    said = []
-    for kind, *block in blocks:
-        if kind == 'table':
-            lines = [list(map(str, line)) for line in (block[0], *block[1])]
-            widths = [max(map(len, column)) for column in zip(*lines)]
-            said += ['  '.join(f'{cell:{">" if index else "<"}{width}}' for index, (cell, width) in
-                               enumerate(zip(line, widths))).rstrip() for line in lines]
-        elif kind != 'plot':
-            said.append('\n' * kind.startswith('h') + block[0])
-    return '\n'.join(said)
-
+# Blocks as Markdown and as a page --------------------------------------------------------------
 
 def as_markdown(blocks):
     said = []
     for kind, *block in blocks:
         if kind == 'table':
-            lines = [f"| {' | '.join(map(str, line))} |" for line in (block[0], *block[1])]
-            said.append('\n'.join([lines[0], '|' + '---|' * len(block[0]), *lines[1:]]))
+            heads, *lines = [list(map(str, line)) for line in (block[0], *block[1])]
+            widths = [max(3, *map(len, column)) for column in zip(heads, *lines)]
+            said.append('\n'.join('| ' + ' | '.join(cell.ljust(width) for cell, width in zip(line, widths)) + ' |'
+                                  for line in (heads, ['-' * width for width in widths], *lines)))
         elif kind != 'plot':
-            said.append({'h1': '# ', 'h2': '## '}.get(kind, '') + block[0])
+            said.append({'h1': '# ', 'h2': '## ', 'h3': '### '}.get(kind, '') + block[0])
     return '\n\n'.join(said) + '\n'
 
 
@@ -206,7 +195,7 @@ def platform(summary):
 def text_of(out, summary, parts):
     caveats = [f'Note: {text}' for text in notes(summary)] or ['Nothing unusual was seen.']
     ending = [f'FAILED: {text}' for text in summary['failures']] or caveats
-    return as_text([*details(out, summary, parts), *platform(summary), *overview(summary), ('h2', headline(summary)),
+    return as_markdown([*details(out, summary, parts), *platform(summary), *overview(summary), ('h2', headline(summary)),
                     *(('p', text) for text in ending)])
 
 

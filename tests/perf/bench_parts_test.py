@@ -94,6 +94,10 @@ class Thresholds(BenchCase):
                 self.assertTrue(name in ('rings', 'instructions', 'verbs') or any(
                     limit.of({'key': row.key, 'size_bytes': size}) for row in part.rows for size in sizes), limit)
 
+    def test_each_is_for_its_sizes(self):
+        got = self.summary('rtt', *((key, size, trips()) for key in ('tcp-poll', 'raw-fi-tcp') for size in (64, 1024)))
+        self.assertEqual([one['what'] for one in got['thresholds']], ['rtt, tcp-poll over raw-fi-tcp, p50_ns, 1 KiB'])
+
     def test_rings(self):
         ring = {'name': 'ring', 'variant': 'spsc', 'lcores': 2, 'burst': 1, 'cycles_per_elem': 10, 'cycles_least': 9,
                 'cycles_greatest': 11, 'peer': 'rte_ring', 'peer_cycles_per_elem': 30}
