@@ -167,6 +167,7 @@ class Part:
         try:
             for _ in range(self.tries):
                 run = Run(session, self, row, size, number)
+                self.prepare(run)
                 try:
                     with session.progress.losing(reason):
                         result = (session.runner or row.measure or self.measure)(run)
@@ -198,7 +199,8 @@ class Part:
 
     def measure(self, run):
         """What a run measured, or Failed."""
-        run.serve()
+        if run.row.server:
+            run.serve()
         if run.row.held:
             run.hold(*run.row.held)
         run.client()

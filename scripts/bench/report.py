@@ -102,6 +102,7 @@ def facts(summary):
     rows = [['date', host['date']], ['Pollux', f"{host['version']}, {host['git_revision']}"],
             ['host', f"{host['host']}, {host['cpu_model']}, CPUs {host['server_cpu']} and {host['client_cpu']} of "
              f"{host['cpu_count']}{machine}"], ['a cache line, there and back', cache_line(summary['cpus'])],
+            ['measured against', host.get('peer')], ['governor', host.get('governor')],
             ['system', f"{host['system']}, {host['kernel']}, {host['compiler']}"],
             ['libraries', f"libfabric {host['libfabric_version']}, UCX {host['ucx_version']}, "
              f"ZeroMQ {host['zmq_version']}"], ['kernel options', host['kernel_options']], ['runs', '; '.join(runs)],
@@ -211,9 +212,8 @@ def write(out, summary, parts):
             trouble += plots.plot(out, f'{name}-{plot.name}', plot, result['rows'], label_of)
         if parts[name].pooled:
             trouble += plots.pooled(out, name, result['rows'], label_of)
-    environment = [[name.replace('_', ' '), value] for name, value in summary['environment'].items()]
     (out / 'report.md').write_text(markdown(summary))
     (out / 'report.html').write_text(as_page('measured', [
         ('lead', headline(summary)), *facts(summary), *overview(summary), *details(out, summary, parts),
-        *platform(summary), ('h2', 'Environment'), ('table', ['', ''], environment, [])]))
+        *platform(summary)]))
     return trouble

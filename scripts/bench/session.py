@@ -211,7 +211,6 @@ class Run:
 
     def serve(self, tries=1):
         """Start the server, whose line "listening on" has the address. {port} is random: it may be in use."""
-        self.part.prepare(self)
         if self.session.options.mode == 'connect':
             self.values['address'] = at(self.session.options.peer, self.part.port(self.row, self.size))
             return

@@ -151,7 +151,6 @@ class Verbs(BenchCase):
         info, lines = {'rdma_cm': 'open', 'rdma': [self.device('d0', ['10.0.0.1'])]}, {}
 
         def runner(run):
-            run.part.prepare(run)
             lines[run.values['key']] = ' '.join(fill(run.row.server, run.values | {'port': 7} | dict.fromkeys(
                 run.row.programs(), 'x')))
             return trips(11500 if 'verbs-poll' in run.row.key else 10000)

@@ -59,8 +59,6 @@ class Live(Part):
     seconds = (5, 0.5)
     pooled = True
 
-    def measure(self, run):
+    def prepare(self, run):
         options = run.session.options
         run.values |= {'address': options.peer, 'provider': options.provider or 'auto'}
-        run.client()
-        return run.read()

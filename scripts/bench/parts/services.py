@@ -45,10 +45,12 @@ class Services(Part):
     def heading(self, row):
         return stats.joined(row['provider'], stats.in_state(row['state']))
 
-    def measure(self, run):
-        run.limit_s = 60
+    def prepare(self, run):
         if run.row.key.startswith('half'):
             run.values['rate'] = int(self.half(run.row.key.replace('half', 'call-64'), 'rate_per_s'))
+
+    def measure(self, run):
+        run.limit_s = 60
         try:
             run.serve()
             if run.row.key.startswith('params-get'):
