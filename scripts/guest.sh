@@ -211,17 +211,6 @@ unpack_packages()
 	done
 }
 
-# Sets kernel.
-fetch_kernel()
-{
-	fetch linux-image-amd64 || skip 'the package linux-image-amd64 cannot be had, whose kernel the guest runs:
-  look at the network and at /etc/apt/sources.list'
-	unpack_packages "$work/image"
-	kernel=$(printf '%s\n' "$work"/image/boot/vmlinuz-*)
-	depmod -b "$work/image" "${kernel##*/vmlinuz-}"
-	has_rxe "$kernel" || die 'there is no kernel that has rxe in the package linux-image-amd64'
-}
-
 # Sets store: the folder of the newest kernel that an earlier run kept, else of the newest in /boot, else of a
 # downloaded one.
 find_kernel()
@@ -233,7 +222,13 @@ find_kernel()
 	while read -r candidate; do
 		! has_rxe "$candidate" || kernel=$candidate
 	done < <(printf '%s\n' /boot/vmlinuz-*-amd64 | sort -V)
-	[[ -n $kernel ]] || fetch_kernel
+	if [[ -z $kernel ]]; then
+		fetch linux-image-amd64 || skip 'the package linux-image-amd64 cannot be had, whose kernel the guest runs:
+  look at the network and at /etc/apt/sources.list'
+		unpack_packages "$work/image"
+		kernel=$(printf '%s\n' "$work"/image/boot/vmlinuz-*)
+		depmod -b "$work/image" "${kernel##*/vmlinuz-}"
+	fi
 	store=$cache/rdma-${kernel##*/vmlinuz-}
 	keep_kernel "$kernel"
 }
@@ -264,32 +259,22 @@ compile_siw()
 		strip -g -o "$cache/.siw.ko" "$source/siw.ko"
 }
 
-# build_siw: makes $store/siw.ko, or sets why_not.
-build_siw()
-{
-	local version
-
-	version=$(<"$store/version")
-	if ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
-		why_not='no compiler to build it with: install build-essential'
-	elif ! fetch_siw "$version"; then
-		why_not="linux-headers-$version or the kernel's source cannot be had"
-	elif ! compile_siw "$version" >"$store/siw.log" 2>&1; then
-		why_not="it does not compile, see $store/siw.log"
-	else
-		mv "$cache/.siw.ko" "$store/siw.ko"
-		return
-	fi
-	return 1
-}
-
-# Continues without siw if need be. A failed build is not retried in each run.
+# Makes $store/siw.ko, or continues without siw. A failed build is not retried in each run.
 find_siw()
 {
+	local version why_not
+
 	[[ ! -e $store/siw.ko ]] || return 0
 	if ((prepare_only)) || [[ ! -e $store/no-siw ]]; then
-		if build_siw; then
+		version=$(<"$store/version")
+		why_not="it does not compile, see $store/siw.log"
+		if ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
+			why_not='no compiler to build it with: install build-essential'
+		elif ! fetch_siw "$version"; then
+			why_not="linux-headers-$version or the kernel's source cannot be had"
+		elif compile_siw "$version" >"$store/siw.log" 2>&1; then
 			rm -f "$store/no-siw"
+			mv "$cache/.siw.ko" "$store/siw.ko"
 			return
 		fi
 		echo "$why_not" >"$store/no-siw"

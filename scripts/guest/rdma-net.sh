@@ -19,14 +19,6 @@ loop()
 		rdma link add "${1}0" type "$1" netdev "net$2"
 }
 
-# Both ends of a wire are in one network namespace, because rxe supports no other. The kernel would treat the far
-# address as local and send nothing over the wire. So the local table comes after table 77, which routes each address
-# to the other end; only packets that arrived there are local.
-order_tables()
-{
-	ip rule add pref 30 lookup local && ip rule del pref 0
-}
-
 # through DEVICE OWN FAR: packets to FAR leave by DEVICE; packets that arrive on it for OWN are local.
 through()
 {
@@ -74,25 +66,19 @@ wait_active()
 	return 1
 }
 
-# make NET KIND NUMBER
-make()
-{
-	case $1 in
-	loop) loop "$2" "$3" ;;
-	pair) pair "$2" "$3" ;;
-	esac
-}
-
 kinds=(rxe)
 [[ ! -d /sys/module/siw ]] || kinds+=(siw)
 status=0
 
 if [[ $1 == pair ]]; then
 	accept all
-	order_tables || status=1
+	# Both ends of a wire are in one network namespace, because rxe supports no other. The kernel would treat the far
+	# address as local and send nothing over the wire. So the local table comes after table 77, which routes each
+	# address to the other end; only packets that arrived there are local.
+	ip rule add pref 30 lookup local && ip rule del pref 0 || status=1
 fi
 for number in "${!kinds[@]}"; do
-	make "$1" "${kinds[number]}" "$number" || status=1
+	if [[ $1 == pair ]]; then pair "${kinds[number]}" "$number"; else loop "${kinds[number]}" "$number"; fi || status=1
 done
 wait_active || status=1
 ((status == 0)) || echo 'rdma-net.sh: not all devices are there' >&2
