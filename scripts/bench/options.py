@@ -61,7 +61,8 @@ OPTIONS = (
 # At most one of these is given, apart from the allowed pairs.
 MODES = ('full', 'only', 'soak', 'live', 'connect', 'serve', 'compare', 'report')
 PAIRS = {('only', 'connect'), ('only', 'serve')}
-NOT_MEASURING = ('compare', 'report')
+NOT_MEASURING = {'compare': ('rounds', 'duration', 'sizes', 'quick', 'strict'),
+                 'report': ('rounds', 'duration', 'sizes', 'quick', 'strict', 'out')}
 LARGEST = {'live': 64 << 10}  # of a self-test
 
 
@@ -106,9 +107,9 @@ def check(options):
         refuse(name in given and needed not in given, f'--{name} {given.get(name)}: that is for --{needed}; leave it out')
     refuse('device' in given and 'full' not in given and options.only != 'verbs',
            f'--device {options.device}: that is for the part verbs; add --only verbs or --full')
-    for name in ('rounds', 'duration', 'sizes', 'quick', 'strict'):
-        refuse(name in given and any(mode in given for mode in NOT_MEASURING),
-               f'--{name}: --{modes and modes[0]} measures nothing; leave it out')
+    for mode, names in NOT_MEASURING.items():
+        for name in names:
+            refuse(mode in given and name in given, f'--{name}: --{mode} has no use for it; leave it out')
     for folder in (*(options.compare or ()), *([options.report] if options.report else ())):
         refuse(not Path(folder, 'summary.json').is_file(), f'{folder}: there is no summary.json of this version of '
                'bench.sh; give a folder that bench.sh wrote (--out)')
