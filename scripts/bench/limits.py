@@ -36,7 +36,8 @@ class Limit:
         """None without what it needs. The base of a row NAME@DEVICE is of that device, too."""
         found, minus = [], self.over.startswith('minus')
         for base in self.keys()[1:]:
-            pairs = stats.pairs(runs, key, base + ('' if '@' in base else ''.join(key.partition('@')[1:])), size, self.figure)
+            suffix = '' if '@' in base else ''.join(key.partition('@')[1:])
+            pairs = stats.pairs(runs, key, base + suffix, size, self.figure)
             found.append(stats.median(a - b if minus else a / b for a, b in pairs))
         if not self.over:
             found = [row.get(self.figure) for row in rows if (row['key'], row['size_bytes']) == (key, size)][:1]

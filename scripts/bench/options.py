@@ -95,8 +95,9 @@ def check(options):
     """Refuse what is malformed or contradicts: what was given, and what is allowed."""
     given = {name: value for name, value in vars(options).items() if value not in (None, False)}
     for name, value, allowed, _ in OPTIONS:
-        for one in given.get(name, ()) if isinstance(value, tuple) else [given[name]] if name in given and value else ():
-            refuse(not re.fullmatch(allowed[0], one), f"--{name} '{one}': give {allowed[1]}")
+        if name in given and value:
+            for one in given[name] if isinstance(value, tuple) else [given[name]]:
+                refuse(not re.fullmatch(allowed[0], one), f"--{name} '{one}': give {allowed[1]}")
     modes = [name for name in MODES if name in given]
     refuse(len(modes) > 1 and tuple(modes) not in PAIRS,
            f"{' and '.join(f'--{name}' for name in modes)}: they exclude each other; give one of them")
@@ -104,7 +105,8 @@ def check(options):
         refuse(name in given and options.only not in (None, *parts),
                f'--only {options.only}: that part is of one host; leave --{name} out, or give rtt or verbs')
     for name, needed in (('provider', 'live'), ('listen', 'serve')):
-        refuse(name in given and needed not in given, f'--{name} {given.get(name)}: that is for --{needed}; leave it out')
+        refuse(name in given and needed not in given,
+               f'--{name} {given.get(name)}: that is for --{needed}; leave it out')
     refuse('device' in given and 'full' not in given and options.only != 'verbs',
            f'--device {options.device}: that is for the part verbs; add --only verbs or --full')
     for mode, names in NOT_MEASURING.items():
@@ -127,7 +129,7 @@ def choose(options):
         options.sizes = [int(word.strip('KkMm')) << {'K': 10, 'M': 20}.get(word[-1].upper(), 0)
                          for word in options.sizes.split(',')]
         refuse(max(options.sizes) > LARGEST.get(options.mode, 16 << 20),
-               f"--sizes: the largest is {'64K, of a self-test' if options.live else '16M'}; give sizes such as 64,1K,64K")
+               f"--sizes: the largest is {'64K, of a self-test' if options.live else '16M'}; give such as 64,1K,64K")
     options.quick = options.quick or not (options.full or options.only)
     options.duration = float(options.duration) if options.duration else None
     options.rounds_given = int(options.rounds) if options.rounds else None

@@ -51,7 +51,9 @@ def panel(prefix, y_title, series):
     """series: (name, colour, points). The names stand at the ends of their lines, apart from each other."""
     values = [y for _, _, points in series for _, y in points]
     logarithmic = min(values) > 0 and max(values) > 10 * min(values)
-    low, high, scale = (min(values) / 1.3, max(values) * 1.3, math.log) if logarithmic else (0, max(values) * 1.05 or 1, float)
+    low, high, scale = 0, max(values) * 1.05 or 1, float
+    if logarithmic:
+        low, high, scale = min(values) / 1.3, max(values) * 1.3, math.log
     ends = [(scale(points[-1][1]) - scale(low)) / (scale(high) - scale(low)) for _, _, points in series]
     script, lines, height = [], [], -1
     for index in sorted(range(len(ends)), key=ends.__getitem__):

@@ -177,7 +177,7 @@ def text(row, figure):
 
 
 def size(count):
-    unit, name = ((1 << 20, 'MiB') if count % (1 << 20) == 0 else (1 << 10, 'KiB') if count % (1 << 10) == 0 else (1, 'B'))
+    unit, name = next((unit, name) for unit, name in ((1 << 20, 'MiB'), (1 << 10, 'KiB'), (1, 'B')) if count % unit == 0)
     return f'{count // unit} {name}'
 
 

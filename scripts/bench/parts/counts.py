@@ -65,7 +65,8 @@ class Rings(Counts):
         self.programs = ('plx-perf-dpdk' if 'plx-perf-dpdk' in session.programs else 'plx-perf',)
         if self.programs == ('plx-perf',):
             session.leave_out("rings: DPDK's: libdpdk-dev was not there when the build folder was configured")
-        self.few, self.step_s = min(options.rounds_given or (5 if options.quick else 15), 101), 6 if options.quick else 40
+        self.few = min(options.rounds_given or (5 if options.quick else 15), 101)
+        self.step_s = 6 if options.quick else 40
         super().begin(session)
 
     def measure(self, mode):
@@ -84,7 +85,8 @@ class Rings(Counts):
         for row in sorted((row for run in runs for row in run.get('rows', [])), key=lambda row: -row['rounds']):
             key = f"{row['name']}-{row['variant']}-{row['lcores']}-lcore-burst-{row['burst']}"
             rows.append(self.row(key, 'cycles_per_elem', 8, row, base=row.get('peer'),
-                                 cycles_per_elem_least=row['cycles_least'], cycles_per_elem_greatest=row['cycles_greatest'],
+                                 cycles_per_elem_least=row['cycles_least'],
+                                 cycles_per_elem_greatest=row['cycles_greatest'],
                                  **ratios(row, row.get('peer_cycles_per_elem'), ('cycles_least', 'cycles_greatest'))))
         hop, caches = (next((run[name] for run in runs if run.get(name)), {}) for name in ('hop', 'caches'))
         for name, values in hop.items():

@@ -22,7 +22,8 @@ WARMUP_S = 0.8                # of other loads: half a second of messages
 def row(load, policy, provider):
     arrival, _, rate = load.partition('-')
     common = '--connect {address} --out {folder} --name client'
-    lines = {'none': '', 'peer': f'$many_links -l 1@{{client_cpu}} --provider {provider} -- --connect {{address}} --links 1',
+    peer = f'$many_links -l 1@{{client_cpu}} --provider {provider} -- --connect {{address}} --links 1'
+    lines = {'none': '', 'peer': peer,
              'silence': f"{plx('plx-ping', 'poll', provider, 'client', '--heartbeat off')} {common} --warmup 1 "
                         '--interval {interval} --count {silences}'}
     line = (f"{plx('plx-ping', 'poll', provider, 'client')} {common} --rate {rate} --arrival {arrival} "
@@ -30,7 +31,8 @@ def row(load, policy, provider):
     base, asleep = 'event' if load == 'silence' else 'poll', load in SETTLE_S
     return Row(f'{load}/{policy}@{provider}', client=lines.get(load, line), figure='cpu_percent' if asleep else '',
                server=plx('plx-ping', POLICIES[policy], provider, 'server') + ' --listen {listen}',
-               rounds=1 if load in lines else 999, bases=() if asleep or policy == base else (f'{load}/{base}@{provider}',),
+               rounds=1 if load in lines else 999,
+               bases=() if asleep or policy == base else (f'{load}/{base}@{provider}',),
                more={'policy': policy, 'provider': provider, 'load': load, 'rate': int(rate or 0)})
 
 
