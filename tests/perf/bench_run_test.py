@@ -186,6 +186,33 @@ class Processes(BenchCase):
         self.assertLess(watch.cpu_percent, 100)
 
 
+class Programs(BenchCase):
+    """A row with programs that are made up."""
+    PING = """#!/bin/bash
+        [[ $* == *--listen* ]] && echo "listening on 127.0.0.1:7" && exec sleep 1000
+        [[ $* == *"--connect 127.0.0.1:7 --size 64 "* ]] || exit 9
+        while [[ $1 != --out ]]; do shift; done
+        echo '{"p50_ns": 5, "max_ns": 7, "count": 3}' >$2/$4.json"""
+
+    def run_once(self, key, more=''):
+        program = self.folder / 'ping'
+        program.write_text(self.PING + more)
+        program.chmod(0o755)
+        part = self.begin('rtt')
+        part.session.runner = None
+        part.session.use({'plx-ping': str(program), 'many_links': '/bin/false'})
+        return part.run_once(next(row for row in part.rows if row.key == key), 64, 1), part.session.failures
+
+    def test_a_row_is_a_server_and_a_client(self):
+        result, failures = self.run_once('tcp-poll')
+        self.assertEqual((result['p50_ns'], result['count'], failures), (5, 3, []))
+
+    def test_a_failure_shows_its_cause(self):
+        self.assertEqual(self.run_once('tcp-poll', '\necho "no luck" >&2; exit 4'),
+                         (None, ['rtt, tcp-poll, 64 B, round 1: client: status 4: no luck']))
+        self.assertIn('round 1: stopped', self.run_once('tcp-poll-idle')[1][0])
+
+
 class Starting(BenchCase):
     def refused(self, *arguments):
         said = io.StringIO()
