@@ -191,20 +191,20 @@ resources()
 	check "$n descriptors are enough" '((n > 6 && n < 64))'
 }
 
-# calls MESSAGES: the system calls of plx-ping, each with its number, in temp/calls.MESSAGES.
+# calls MESSAGES: the system calls of plx-ping, each with its number, in temp/calls.MESSAGES; sets `turns`, of its loop.
 calls()
 {
 	serve -l 0@0
 	strace -f -c -o "$temp/strace" "$apps/plx-ping" --huge none --idle poll --provider "$provider" -- --connect "$address" --warmup 0 \
-		--count "$1" >"$temp/ping.out" 2>"$temp/ping.err"
+		--count "$1" --out "$temp" >"$temp/ping.out" 2>"$temp/ping.err"
 	check "$provider: plx-ping runs under strace" '(($? % 3 == 0)) && grep -q " full round trips of " "$temp/ping.out"'
 	kill_off "$server"
 	awk '$1 ~ /^[0-9]/ && $NF != "total" { print $NF, $4 }' "$temp/strace" | sort >"$temp/calls.$1"
+	turns=$(jq .lcore.turns "$temp/plx-ping.json")
 }
 
-# SANITIZER. Six times the messages cause no more system calls, except the provider's; and no memory is allocated. Some
-# calls depend on the time that a run takes. shm looks for events once in many turns, and on a busy host one side may turn
-# while the other has no CPU: the best of three runs counts.
+# SANITIZER. Five times the messages cause no more system calls, except the provider's; and no memory is allocated. Some
+# calls depend on the time that a run takes. shm looks for events once in 512 turns.
 cost()
 {
 	local its
@@ -214,18 +214,18 @@ cost()
 	for provider in tcp shm; do
 		its='^epoll_'
 		[[ $provider == shm ]] || its='^(epoll_.*|send(to|msg)|recv(from|msg)|poll)$'
-		calls 500
+		calls 300
 		for _ in 1 2 3; do
-			calls 3000
-			join -a 2 -e 0 -o 0,1.2,2.2 "$temp/calls.500" "$temp/calls.3000" | awk -v provider="$provider" -v its="$its" '
+			calls 1500
+			join -a 2 -e 0 -o 0,1.2,2.2 "$temp/calls.300" "$temp/calls.1500" | awk -v provider="$provider" -v its="$its" -v turns="$turns" '
 				BEGIN { spare["clock_gettime"] = 500; spare["clock_nanosleep"] = 1000 }
 				/^send/ { sends += $3 }
-				/^epoll/ { looks += $3 }
+				/^epoll/ { looks += $3 - $2 }
 				/^(brk|mmap|munmap) / { memory += $3 - $2 }
-				$1 !~ its && $3 - $2 > ($1 in spare ? spare[$1] : 20) { print; wrong = 1 }
+				$1 !~ its && $3 - $2 > ($1 in spare ? spare[$1] : 100) { print; wrong = 1 }
 				END {
-					print provider ": " sends + 0 " sends, " looks + 0 " looks for events, " memory + 0 " calls for memory"
-					exit wrong || memory > 2 || (provider == "tcp" ? sends < 3000 : looks >= 3000)
+					print provider ": " sends + 0 " sends, " looks + 0 " looks for events in " turns " turns, " memory + 0 " calls for memory"
+					exit wrong || memory > 2 || (provider == "tcp" ? sends < 1500 : looks * 50 > turns)
 				}' && break
 		done
 		check "$provider: messages cause no system calls of Pollux" "(($? == 0))"
