@@ -267,8 +267,9 @@ class Part:
     # Words --------------------------------------------------------------------------------
 
     def heading(self, row):
-        """Of rows that stand together in a table."""
-        return stats.joined(stats.size(row['size_bytes']), stats.in_state(row['state']))
+        """Of rows that stand together in a table: those of one device or provider, size and state."""
+        size = '' if self.fixed_sizes else stats.size(row['size_bytes'])
+        return stats.joined(row['key'].partition('@')[2], size, stats.in_state(row['state']))
 
     def notes(self, _summary):
         """Sentences after its tables."""

@@ -22,6 +22,7 @@ LIMIT_S = 300
 class Counts(Part):
     """`steps` are measured once each; `measure` returns what to keep."""
     timed = False
+    fixed_sizes = True
     steps = ()
     step_s = 2
 
@@ -40,9 +41,6 @@ class Counts(Part):
     def row(self, key, figure, size, values, **more):
         return {'key': key, 'figure': figure, 'size_bytes': size, 'state': stats.ONE, 'ours': True, 'base': None,
                 'ratio': None} | values | more
-
-    def heading(self, row):
-        return stats.in_state(row['state'])
 
 
 def ratios(values, peer, names):

@@ -4,7 +4,7 @@ part links: the cost of thousands of idle TCP links for the lcore that accepted 
 import resource
 import time
 
-from bench import limits, stats
+from bench import limits
 from bench.part import Part, Plot, Row, plx
 from bench.processes import Failed, Watch
 from bench.stats import median, read_histogram
@@ -54,9 +54,6 @@ class Idle(Part):
         """What the thresholds need is all that a quick run measures."""
         needed = row.key.partition('@')[0] in {key for limit in limits.table(self.name) for key in limit.keys()}
         return (needed or not (self.session.options.quick or row.more['load'] == 'silence')) and super().chooses(row)
-
-    def heading(self, row):
-        return stats.joined(row['provider'], stats.in_state(row['state']))
 
     def measure(self, run):
         load, quick, client, data = run.row.more['load'], self.session.options.quick, None, {}

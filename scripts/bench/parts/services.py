@@ -42,9 +42,6 @@ class Services(Part):
     accepts_doubt = True  # the host delayed the client past its schedule
     columns = (*stats.TRIPS, 'rate_per_s', 'watch_p50_ns', 'watch_p99_ns', 'lost')
 
-    def heading(self, row):
-        return stats.joined(row['provider'], stats.in_state(row['state']))
-
     def prepare(self, run):
         if run.row.key.startswith('half'):
             run.values['rate'] = int(self.half(run.row.key.replace('half', 'call-64'), 'rate_per_s'))

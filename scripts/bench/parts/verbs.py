@@ -148,9 +148,6 @@ class Verbs(Part):
         stats.write_histogram(run.folder / f"{run.values['key']}.csv", buckets)
         return result
 
-    def heading(self, row):
-        return stats.joined(row['device'], super().heading(row))
-
     def summarize(self, runs):
         return super().summarize(runs) | {'devices': list(self.devices.values()), 'peer': self.session.options.peer}
 
