@@ -213,8 +213,7 @@ SERVICE_TEST(an_answer_to_no_read_or_of_a_wrong_length_ends_the_connection)
 
 /* More than is read ---------------------------------------------------------------------------- */
 
-#define READ_BYTES 1000 /* an answer that is copied */
-#define READS      4000
+#define READ_BYTES 1000  /* an answer that is copied */
 #define SEND_BYTES 65536 /* of the service's sockets, so that they fill up quickly */
 
 static bool may_sleep(void)

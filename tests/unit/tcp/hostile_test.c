@@ -277,7 +277,7 @@ static void expect_error(struct fid_ep *ep, int err, size_t data_bytes)
 	service_expect_echo();
 }
 
-/* The listener answers with these bytes, and closes the connection unless the attempt shall time
+/* The listener answers with these bytes, and closes the connection unless the attempt must time
  * out. */
 static void expect_failure(const void *bytes, size_t length, int err)
 {
