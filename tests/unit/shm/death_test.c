@@ -117,10 +117,6 @@ static struct account read_to_the_end(void)
 	return account;
 }
 
-static void send_nothing(struct side *side)
-{
-}
-
 static void send_ten(struct side *side)
 {
 	char text[BYTES] = "";
