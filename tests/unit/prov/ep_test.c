@@ -240,7 +240,7 @@ static void expect_entries(const void *table, size_t bytes, bool are_refused)
 	size_t size;
 
 	memcpy(&size, table, sizeof(size));
-	assert_int_equal(size, bytes);
+	assert_true(size >= bytes);
 	for (size_t at = sizeof(size); at < bytes; at += sizeof(entry)) {
 		memcpy(&entry, (const char *)table + at, sizeof(entry));
 		if (!entry || (are_refused && entry != prov_refuse))
@@ -261,19 +261,18 @@ TEST(calls_that_do_not_exist_are_refused_instead_of_crashing)
 	IS_FULL(ep->msg);
 	IS_FULL(ep->rma);
 	IS_FULL(ep->ops);
-	IS_FULL(ep->cm);
 	IS_FULL(party.rx_cq->ops);
 	IS_FULL(party.eq->ops);
 	IS_FULL(party.domain->mr);
-	IS_FULL(party.domain->ops);
-	IS_FULL(party.fabric->ops);
+	/* libfabric itself checks the entries after these. */
+	expect_entries(party.domain->ops, offsetof(struct fi_ops_domain, query_atomic), false);
+	expect_entries(party.fabric->ops, offsetof(struct fi_ops_fabric, domain2), false);
 	IS_REFUSED(ep->tagged);
 	IS_REFUSED(ep->atomic);
 	IS_REFUSED(ep->collective);
 	if (!tested_has_rma())
 		IS_REFUSED(ep->rma);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fids); i++) {
-		IS_FULL(fids[i]->ops);
 		assert_int_equal(fi_open_ops(fids[i], "more", 0, &ops, NULL), -FI_ENOSYS);
 		assert_int_equal(fi_control(fids[i], FI_QUEUE_WORK, bytes), -FI_ENOSYS);
 	}
