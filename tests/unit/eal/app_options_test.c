@@ -255,6 +255,19 @@ TEST(a_faulty_row_is_refused_before_any_word)
 	}
 }
 
+TEST(faulty_modes_are_refused)
+{
+	static const char *const modes[34] = {[0 ... 32] = "m"};
+	unsigned mode;
+	const char *word = "m";
+
+	assert_fails(plx_app_parse(1, (char **)&word, &(struct plx_app){.modes = modes}), -EINVAL,
+		     "nowhere to store");
+	assert_fails(
+		plx_app_parse(1, (char **)&word, &(struct plx_app){.modes = modes, .mode = &mode}),
+		-EINVAL, "give at most 32");
+}
+
 TEST(a_table_that_is_too_long_is_refused)
 {
 	static char names[PLX_OPTIONS_MAX + 1][8];

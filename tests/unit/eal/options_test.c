@@ -162,20 +162,6 @@ TEST(bad_options_are_reported)
 	}
 }
 
-/* The origin of a setting ------------------------------------------------------------------- */
-
-TEST(the_origin_of_a_value_is_a_copy_of_what_the_user_typed)
-{
-	char given[32] = "lcores in x:1";
-
-	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge"); /* set by the program */
-	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0", given), 0);
-	assert_int_equal(eal_conf_set(&conf, OPT_LOG_LEVEL, "debug", given), 0);
-	memset(given, 'x', sizeof(given));
-	assert_string_equal(eal_conf_origin(&conf, OPT_LCORES), "lcores in x:1");
-	assert_string_equal(conf.level_origins[0], "lcores in x:1");
-}
-
 TEST(the_number_of_owned_strings_is_bounded)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(conf.owned); i++)
@@ -252,24 +238,6 @@ PLX_TEST(the_help_describes_every_option_in_eighty_columns)
 	assert_ptr_equal(plx_eal_options_help(), help);
 	for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		assert_in_range(strcspn(line, "\n"), 1, 80);
-}
-
-PLX_TEST(the_help_names_each_setting_of_tcp)
-{
-	const char *help = plx_eal_options_help(), *key;
-	char keys[256];
-	unsigned count = 0;
-
-	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "x=1"), -EINVAL);
-	key = strstr(plx_error(), "keys from ");
-	assert_non_null(key);
-	snprintf(keys, sizeof(keys), "%s", key + strlen("keys from "));
-	for (char *word = strtok(keys, ", "); word; word = strtok(NULL, ", ")) {
-		if (!strstr(help, word))
-			fail_msg("--help lacks the setting '%s' of --tcp", word);
-		count++;
-	}
-	assert_true(count > 5);
 }
 
 PLX_TEST_MAIN_WITH(open_topo, close_topo)

@@ -50,6 +50,7 @@ PLX_FIXTURE(start, start_at(1000000))
 
 PROCESS_TEST(the_application_does_not_see_self_test_clients)
 {
+	assert_fails(selftest_start(1, false), -EALREADY, "was started already");
 	connect_caller();
 	assert_int_equal(server.opened, 0);
 	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);

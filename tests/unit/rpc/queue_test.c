@@ -124,7 +124,7 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_numbers, rpc_down)
  * like every call after it. */
 TEST(memory_of_expired_requests_is_bounded)
 {
-	struct outcome patient, last;
+	struct outcome patient, last, large;
 	uint64_t most = 0;
 
 	end_service();
@@ -140,10 +140,12 @@ TEST(memory_of_expired_requests_is_bounded)
 	assert_true(caller->queue.stale_bytes > 0);
 	assert_int_equal(client_stats().waiting, 1);
 	call_within(ECHO, 60 * PLX_NS_PER_S, &last);
+	call_it(ECHO, (char[33]){0}, 33, &large);
 	assert_int_equal(patient.count, 0);
-	service = make_service(service_address, NULL);
+	service = make_service(service_address, &(struct plx_rpc_service_attr){.request_max = 32});
 	expect_status(&patient, PLX_RPC_OK);
 	expect_status(&last, PLX_RPC_OK);
+	expect_status(&large, PLX_RPC_TOO_BIG);
 	assert_int_equal(handled_count, 2);
 	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 }

@@ -106,4 +106,26 @@ TEST(a_batch_of_replies_is_delivered_one_a_turn_before_the_end_of_its_link)
 	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
 }
 
+TEST(a_client_may_be_destroyed_while_replies_wait)
+{
+	call_all(LATER, note_done);
+	is_kept(COUNT);
+	reply_to_all();
+	destroy_caller();
+	assert_int_equal(done_count, COUNT);
+	assert_int_equal(fabric_home()->rest_count, 0);
+}
+
+/* The rest of its batch does not run. */
+TEST(a_client_may_end_while_its_requests_wait)
+{
+	call_all(SLOW, note_done);
+	while (!handled_count)
+		plx_loop_turn();
+	destroy_caller();
+	PUMP_UNTIL(plx_fabric_open_count() == 1);
+	assert_in_range(handled_count, 1, COUNT - 1);
+	assert_int_equal(fabric_home()->rest_count, 0);
+}
+
 FIXTURE_MAIN("tcp", "shm")
