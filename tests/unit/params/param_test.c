@@ -249,19 +249,4 @@ PLX_TEST(an_alarm_ends_once_the_value_is_inside_by_the_hysteresis)
 	take_steps(PARAM_INT, limits, steps, PLX_ARRAY_LEN(steps));
 }
 
-PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
-{
-	struct param_kind kind = kind_of(PARAM_INT, "alarm_low=-9223372036854775807 "
-						    "hysteresis=9223372036854775807");
-	struct param_value value = {PARAM_INT, .integer = INT64_MIN};
-	struct param_alarm alarm = param_alarm_next(&kind, (struct param_alarm){0}, &value, 1);
-
-	assert_null(param_kind_check(&kind));
-	assert_int_equal(alarm.state, ALARM_ACTIVE);
-	value.integer = -1;
-	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_ACTIVE);
-	value.integer = INT64_MAX;
-	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_NONE);
-}
-
 PLX_TEST_MAIN()

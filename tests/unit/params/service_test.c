@@ -227,19 +227,6 @@ TEST(lists_have_all_parameters_below_a_name)
 	assert_int_equal(list("h", 0), 0);
 }
 
-TEST(malformed_requests_are_refused)
-{
-	static const uint8_t zeros[64];
-
-	for (uint32_t method = PARAMS_SET; method <= PARAMS_LIST; method++) {
-		size_t length = method == PARAMS_LIST ? 1 : WIRE_ORDER_BYTES - 1;
-
-		assert_int_equal(client_call("it", method, true, zeros, length, &reply), -EIO);
-		assert_int_equal(reply->code, PARAMS_BAD);
-		assert_error_has("it: the order is cut off");
-	}
-}
-
 static int up(void **state)
 {
 	return disk_init(state) || plx_eal_init(&(struct plx_eal_conf){.huge = PLX_HUGE_NONE});

@@ -82,17 +82,4 @@ PLX_TEST(each_change_is_news_once)
 	}
 }
 
-/* Two runs started with copies of one file, and counted from there. */
-PLX_TEST(the_same_revision_of_another_run_may_be_another_value)
-{
-	struct param param = int_param("y", 1, 70, 5);
-
-	play("y:70 lose");
-	assert_int_equal(snapshot_take(&snapshot, &param), 0);
-	assert_int_equal(snapshot_take(&snapshot, &param), 0);
-	assert_string_equal(news, "y:70 y:70 ");
-	assert_int_equal(store_find(snapshot.now, "y", 1)->value.integer, 5);
-	snapshot_fini(&snapshot);
-}
-
 PLX_TEST_MAIN()
