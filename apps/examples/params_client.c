@@ -27,25 +27,22 @@ static struct plx_rpc_client *client;
 static struct netio_subscribe_socket changes;
 static int status;
 
-/* Replies and publications may overtake each other: a lower revision is older. All parameters are
- * published. */
 static void show(const char *data, size_t length)
 {
 	struct record now = {0};
-	size_t tail;
 	double real;
 
 	memcpy(&now, data, length < sizeof(now) ? length : sizeof(now));
 	memcpy(&real, &now.number, sizeof(real));
-	tail = (size_t)now.name_length + now.text_length;
-	if (now.revision <= last.revision || tail > length || now.name_length != strlen(name) ||
-	    memcmp(data + length - tail, name, now.name_length) != 0)
-		return;
+	data += length - now.text_length; /* the name is before the text */
+	if (now.revision <= last.revision || now.name_length != strlen(name) ||
+	    memcmp(data - now.name_length, name, now.name_length) != 0)
+		return; /* another one, or older: replies and publications overtake each other */
 	last = now;
 	if (now.flags & REMOVED)
 		plx_app_say("%s is removed", name);
 	else if (now.type == TEXT)
-		plx_app_say("%s = %.*s", name, now.text_length, data + length - now.text_length);
+		plx_app_say("%s = %.*s", name, now.text_length, data);
 	else if (now.type == REAL)
 		plx_app_say("%s = %.15g", name, real);
 	else
