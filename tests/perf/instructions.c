@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Instructions per message of links, of NetIO's sockets, and of calls, as callgrind counts them.
+/* Instructions per message of links, of NetIO's sockets, and of calls, and of an idle turn, as
+ * callgrind counts them.
  *
  *     valgrind --tool=callgrind --instr-atstart=no instructions PROVIDER raw|link|...  MESSAGES
  *
  * One lcore has both ends, so nothing waits: it sends a batch, and turns its loop until all of it
  * has arrived. Only measured messages are counted. scripts/bench.sh --only instructions runs it. */
 #include "instructions.h"
+#include "floating.h"
 
 #include "netio/netio.h"
 #include "plx_fabric.h"
@@ -213,6 +215,41 @@ static int open_call(void)
 	return send_call();
 }
 
+/* An idle turn of one lcore among LCORES, each of which has already sent it a message: its cost
+ * does not depend on their number
+ * -------------------------------------------------------------------- */
+
+#define LCORES "0-63"
+
+static void nothing(void *arg)
+{
+}
+
+static int send_one(void *arg)
+{
+	return plx_lcore_send(plx_lcore_main(), nothing, NULL);
+}
+
+static int open_idle(void)
+{
+	PLX_LCORE_FOREACH_WORKER (id) {
+		int result = 0;
+
+		if (plx_lcore_launch(id, send_one, NULL) != 0 ||
+		    plx_lcore_join(id, PLX_NEVER, &result) != 0 || result)
+			fail("a message from each lcore");
+	}
+	ready = true;
+	return 0;
+}
+
+static int turn(void)
+{
+	plx_loop_turn();
+	received++;
+	return 0;
+}
+
 static const struct part {
 	const char *name;
 	int (*open)(void);
@@ -224,6 +261,7 @@ static const struct part {
 	{"buffered", open_buffered, send_buffered, PAGE_BATCH},
 	{"publish", open_publish, send_publish, PAGE_BATCH},
 	{"call", open_call, send_call, 1},
+	{"idle", open_idle, turn, 1},
 };
 
 static void run(const struct part *part, uint64_t messages)
@@ -262,11 +300,14 @@ static void count_raw(const char *provider, uint64_t messages)
 int main(int argc, char **argv)
 {
 	uint64_t messages = argc == 4 ? strtoull(argv[3], NULL, 10) : 0;
-	char settings[128];
+	bool is_idle = argc == 4 && strcmp(argv[2], "idle") == 0;
+	char settings[128 + FLOATING_BYTES], lcores[FLOATING_BYTES];
 
 	/* --turn-time: callgrind runs 50 times slower. */
-	snprintf(settings, sizeof(settings), "--idle poll --turn-time 1s --huge none --provider %s",
-		 argc > 1 ? argv[1] : "");
+	snprintf(settings, sizeof(settings),
+		 "--idle poll --turn-time 1s --huge none --provider %s %s%s",
+		 argc > 1 ? argv[1] : "", is_idle ? "-l " : "",
+		 is_idle ? floating(LCORES, lcores) : "");
 	setenv("NETIO_OPTIONS", settings, true);
 	if (messages && strcmp(argv[2], "raw") == 0) {
 		count_raw(argv[1], messages);
@@ -278,7 +319,8 @@ int main(int argc, char **argv)
 			return 0;
 		}
 	}
-	fprintf(stderr, "usage: instructions PROVIDER raw|link|unbuffered|buffered|publish|call "
-			"MESSAGES\n");
+	fprintf(stderr,
+		"usage: instructions PROVIDER raw|link|unbuffered|buffered|publish|call|idle "
+		"MESSAGES\n");
 	return 2;
 }

@@ -58,7 +58,17 @@ static void expect_slices(void)
 	assert_in_range(left, 0, LEFT_MAX);
 }
 
-PLX_TEST_WITH(dropping_the_last_reference_returns_a_long_buffer_in_slices, fixture_up, fixture_down)
+static struct plx_fabric_lcore *home;
+
+static int start_empty(void **state)
+{
+	fixture_start("tcp", false);
+	assert_int_equal(fabric_here("start", &home), 0);
+	return 0;
+}
+
+PLX_TEST_WITH(dropping_the_last_reference_returns_a_long_buffer_in_slices, start_empty,
+	      fixture_down)
 {
 	struct plx_buf *bufs[BUFS];
 
@@ -78,15 +88,6 @@ PLX_TEST_WITH(dropping_the_last_reference_returns_a_long_buffer_in_slices, fixtu
 /* Long copies --------------------------------------------------------------------------------- */
 
 #define MIB (UINT32_C(1) << 20)
-
-static struct plx_fabric_lcore *home;
-
-static int start_empty(void **state)
-{
-	fixture_start("tcp", false);
-	assert_int_equal(fabric_here("start", &home), 0);
-	return 0;
-}
 
 static struct plx_buf *get(uint32_t length)
 {
