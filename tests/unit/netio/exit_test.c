@@ -99,7 +99,10 @@ static void expect_warning(enum plx_log_level level, const char *component, cons
 		_exit(0);
 }
 
-static void exit_with_a_socket_on_the_stack(void)
+/* AddressSanitizer would move these variables to the heap. */
+#define ON_THE_STACK PLX_NOINLINE __attribute__((no_sanitize("address")))
+
+ON_THE_STACK static void exit_with_a_socket_on_the_stack(void)
 {
 	struct netio_buffered_send_socket on_stack;
 
@@ -108,7 +111,7 @@ static void exit_with_a_socket_on_the_stack(void)
 	exit(3);
 }
 
-static PLX_NOINLINE void use_the_stack(void)
+ON_THE_STACK static void use_the_stack(void)
 {
 	struct netio_context on_stack;
 
@@ -147,9 +150,14 @@ static void on_closed(struct netio_recv_socket *from, enum plx_link_reason reaso
 	terminate(NULL);
 }
 
+/* Of LeakSanitizer, if it is there: these programs end without netio_fini. */
+__attribute__((weak)) void __lsan_disable(void);
+
 static void be_child(void (*body)(void))
 {
 	alarm(30);
+	if (__lsan_disable)
+		__lsan_disable();
 	netio_options_with("");
 	if (read(port_pipe[0], &port, sizeof(port)) != sizeof(port))
 		_exit(2);
