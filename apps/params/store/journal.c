@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lcore collects changes. If the thread is idle, it gets those of this turn as a batch, which
  * it writes as one transaction and gives back. Then the lcore answers those that wait, and hands
- * over what came meanwhile. The batch belongs to one of them at a time:
+ * over what came meanwhile. Changes that nobody waits for are collected for LINGER_NS, which saves
+ * most commits. The batch belongs to one of them at a time:
  *
  *     the lcore                                       the thread
  *     hand_over: post `filled`                        write_batches: wait for `filled`, write
@@ -18,12 +19,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define ROOM (1u << 16) /* changes that are not on the disk */
-/* How far a batch marks numbers as given: for changes that come while it and the next are written.
- */
-#define AHEAD       (2 * ROOM)
-#define BATCH_MAX   4096 /* changes: how long the first of them waits for the others */
-#define ANSWERS_MAX 256  /* per call, which delays all others */
+#define ROOM        (1u << 16) /* changes that are not on the disk */
+#define AHEAD       (2 * ROOM) /* how far numbers are marked as given */
+#define BATCH_MAX   4096       /* changes: how long the first of them waits for the others */
+#define ANSWERS_MAX 256        /* per call, which delays all others */
+#define LINGER_NS   (2 * PLX_NS_PER_MS)
 #define RETRY_NS    PLX_NS_PER_S
 #define ERROR_BYTES 512
 
@@ -40,6 +40,7 @@ STAILQ_HEAD(changes, change);
 
 enum stage {
 	STAGE_IDLE,
+	STAGE_LINGERS,  /* what nobody waits for */
 	STAGE_COLLECTS, /* what else comes in this turn */
 	STAGE_WRITES,   /* the thread has the batch */
 	STAGE_FAILED,   /* the batch waits for the next try */
@@ -57,9 +58,10 @@ struct journal {
 	enum stage stage;
 	struct changes waiting;
 	uint32_t pending; /* changes waiting, and in the batch */
+	uint32_t waiters; /* of changes waiting */
 	struct change *spare;
 	struct numbers given;
-	struct plx_timer again;
+	struct plx_timer later; /* the next hand-over */
 	struct journal_stats stats;
 	bool is_written;  /* the batch that is answered */
 	bool is_given_up; /* on the file: nothing more is written; logged */
@@ -67,7 +69,7 @@ struct journal {
 
 	/* Used by the thread while it has the batch, otherwise by the lcore: */
 	struct changes batch;
-	struct numbers mark;
+	struct numbers mark, marked; /* in the batch; on the disk */
 	int rc;
 	char error[ERROR_BYTES];
 };
@@ -101,8 +103,12 @@ static int write_batch(struct journal *journal)
 	if (rc)
 		return rc;
 	rc = write_changes(journal);
-	rc = rc ? rc : tables_mark(journal->tables, &journal->mark);
-	return tables_end(journal->tables, rc);
+	if (rc == 0 && journal->mark.revision != journal->marked.revision)
+		rc = tables_mark(journal->tables, &journal->mark);
+	rc = tables_end(journal->tables, rc);
+	if (rc == 0)
+		journal->marked = journal->mark;
+	return rc;
 }
 
 static void *write_batches(void *arg)
@@ -128,6 +134,14 @@ static struct numbers ahead_of(struct numbers given)
 	return (struct numbers){given.revision + AHEAD, given.id + AHEAD};
 }
 
+/* At most ROOM numbers are given until the next batch is on the disk. Ids are not given more often
+ * than revisions. */
+static struct numbers next_mark(const struct journal *journal)
+{
+	return journal->given.revision + ROOM > journal->marked.revision ? ahead_of(journal->given)
+									 : journal->marked;
+}
+
 /* Changes that wait join the batch, also one that failed. */
 static void fill_batch(struct journal *journal)
 {
@@ -136,20 +150,19 @@ static void fill_batch(struct journal *journal)
 	for (int i = 0; i < BATCH_MAX && (change = STAILQ_FIRST(&journal->waiting)); i++) {
 		STAILQ_REMOVE_HEAD(&journal->waiting, link);
 		STAILQ_INSERT_TAIL(&journal->batch, change, link);
+		journal->waiters -= change->waiter != NULL;
 	}
 }
 
 static void hand_over(struct journal *journal)
 {
 	fill_batch(journal);
-	if (STAILQ_EMPTY(&journal->batch)) {
-		journal->stage = STAGE_IDLE;
-	} else if (journal->is_given_up) {
+	if (journal->is_given_up) {
 		journal->stage = STAGE_ANSWERS;
 		plx_signal_fire(&journal->written);
 	} else {
 		journal->stage = STAGE_WRITES;
-		journal->mark = ahead_of(journal->given);
+		journal->mark = next_mark(journal);
 		sem_post(&journal->filled);
 	}
 }
@@ -157,6 +170,21 @@ static void hand_over(struct journal *journal)
 static void on_time(struct plx_timer *timer, void *arg)
 {
 	hand_over(arg);
+}
+
+/* The thread is idle. */
+static void collect(struct journal *journal)
+{
+	plx_timer_stop(&journal->later);
+	if (STAILQ_EMPTY(&journal->waiting)) {
+		journal->stage = STAGE_IDLE;
+	} else if (journal->waiters) {
+		journal->stage = STAGE_COLLECTS;
+		plx_signal_fire(&journal->written);
+	} else {
+		journal->stage = STAGE_LINGERS;
+		plx_timer_start(&journal->later, LINGER_NS);
+	}
 }
 
 static void give_up_file(struct journal *journal)
@@ -188,7 +216,7 @@ static void take_result(struct journal *journal)
 	} else {
 		plx_log(params_log, PLX_LOG_ERROR, "%s; trying again in 1 s", journal->error);
 		journal->stage = STAGE_FAILED;
-		plx_timer_start(&journal->again, RETRY_NS);
+		plx_timer_start(&journal->later, RETRY_NS);
 	}
 }
 
@@ -213,7 +241,7 @@ static void answer_some(struct journal *journal)
 		answer_one(journal, change);
 	}
 	if (STAILQ_EMPTY(&journal->batch))
-		hand_over(journal);
+		collect(journal);
 	else
 		plx_signal_fire(&journal->written);
 }
@@ -268,14 +296,13 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 							param->value.text.bytes, text);
 	STAILQ_INSERT_TAIL(&journal->waiting, change, link);
 	journal->pending++;
+	journal->waiters += waiter != NULL;
 	if (journal->given.revision < param->revision)
 		journal->given.revision = param->revision;
 	if (journal->given.id < param->id)
 		journal->given.id = param->id;
-	if (journal->stage == STAGE_IDLE) {
-		journal->stage = STAGE_COLLECTS;
-		plx_signal_fire(&journal->written);
-	}
+	if (journal->stage == STAGE_IDLE || (journal->stage == STAGE_LINGERS && waiter))
+		collect(journal);
 }
 
 /* Begin and end ------------------------------------------------------------------------------- */
@@ -330,7 +357,7 @@ int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
 	STAILQ_INIT(&journal->waiting);
 	STAILQ_INIT(&journal->batch);
 	sem_init(&journal->filled, 0, 0);
-	plx_timer_init(&journal->again, on_time, journal);
+	plx_timer_init(&journal->later, on_time, journal);
 	rc = open_all(journal, path, store);
 	rc = rc ? rc : start_thread(journal, cpus);
 	if (rc) {
@@ -357,7 +384,7 @@ void journal_close(struct journal *journal, struct journal_stats *stats_out)
 	write_rest(journal);
 	journal->ends = true;
 	if (journal->stage == STAGE_FAILED) {
-		plx_timer_stop(&journal->again);
+		plx_timer_stop(&journal->later);
 		hand_over(journal);
 		write_rest(journal);
 	}

@@ -133,10 +133,21 @@ TEST(a_failing_disk_is_retried)
 
 TEST(changes_of_one_turn_are_one_transaction)
 {
+	assert_int_equal(put_one(1, false), 0);
 	put_many(100);
 	wait_for_answers();
 	close_it();
 	assert_int_equal(stats.commits, 1);
+	assert_int_equal(stats.changes, 101);
+}
+
+TEST(a_change_that_nobody_waits_for_is_written_soon)
+{
+	unsigned before = disk.syncs;
+
+	assert_int_equal(put_one(1, false), 0);
+	wait_doing(disk.syncs > before, turn());
+	close_it();
 }
 
 /* The thread has the batch when the end comes. */
