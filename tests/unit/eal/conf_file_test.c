@@ -176,6 +176,9 @@ TEST(a_path_that_is_no_file_is_reported)
 	assert_fails(plx_eal_conf_file(&conf), -ENOENT, "--config /tmp/plx-test-");
 	assert_error_has("no such file; give the path of one");
 
+	conf.config = "/dev/null/file";
+	assert_fails(plx_eal_conf_file(&conf), -ENOTDIR, "Not a directory");
+
 	conf.config = dir;
 	assert_fails(plx_eal_conf_file(&conf), -EINVAL, "a directory; give the path of a file");
 

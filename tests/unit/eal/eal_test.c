@@ -330,6 +330,9 @@ PLX_TEST(calls_before_init_fail_and_name_plx_eal_init)
 	struct plx_listener *listener;
 	struct plx_link *link;
 	struct plx_pool *pool;
+	char text[64];
+
+	assert_string_equal(plx_eal_describe(text, sizeof(text)), "Pollux is not up\n");
 
 #define NAMES_INIT(call)                                                      \
 	do {                                                                  \

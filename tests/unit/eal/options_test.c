@@ -126,6 +126,7 @@ TEST(bad_options_are_reported)
 	} rows[] = {
 		{{"-l", "--", "x"}, "-l: a value is missing, and '--' follows; give -l LIST"},
 		{{"-l", "0", "--lcores", "1"}, "--lcores 1: given before as -l; give one of them"},
+		{{"--dry-run", "--dry-run"}, "--dry-run: given twice; give it once"},
 		{{"--numa", "any", "--numa=any"}, "--numa any: given before as --numa; give one"},
 		{{"-l", "0", "-c", "1"},
 		 "-l 0 and -c 1: give one of them, a list or a mask, not both"},

@@ -36,7 +36,7 @@ static int count(void *arg, uint64_t now_ns)
 	return counter->work;
 }
 
-PLX_TEST(a_loop_needs_an_lcore_and_a_poller_a_name)
+PLX_TEST(a_loop_needs_an_lcore_and_pollers_and_timers_a_function)
 {
 	uint64_t before = plx_now_ns();
 
@@ -48,6 +48,8 @@ PLX_TEST(a_loop_needs_an_lcore_and_a_poller_a_name)
 	lcores_up(1);
 	assert_fails(plx_poller_add(NULL, count, NULL, NULL), -EINVAL,
 		     "a poller has a name and a function");
+	assert_fails(plx_timer_start(&(struct plx_timer){0}, 1), -EINVAL,
+		     "the timer has no function");
 	lcores_down();
 }
 

@@ -97,6 +97,22 @@ TEST(figures_agree_with_a_model)
 		run_model(dice * UINT64_C(0x9e3779b97f4a7c15), dice % 2);
 }
 
+TEST(a_shared_pool_works_with_and_without_a_cache)
+{
+	struct plx_pool *pool = make_shared(64, 8);
+	void *objects[64];
+
+	get_each_as(OWNER, pool, objects, 64);
+	assert_null(plx_pool_get(pool));
+	assert_null(get_as(PLX_LCORE_NONE, pool));
+	put_each_as(OWNER, pool, objects, 64);
+	assert_int_equal(stats_of(pool).available, 64);
+	assert_int_equal(stats_of(pool).empty, 2);
+	assert_int_equal(plx_pool_get_bulk(pool, objects, 64), 64);
+	plx_pool_put_bulk(pool, objects, 64);
+	plx_pool_destroy(pool);
+}
+
 static struct plx_pool *make_four(void)
 {
 	return make(OWNER, 4, 61);
