@@ -90,3 +90,20 @@ void restore_host(void)
 {
 	host = sound;
 }
+
+json_t *as_json(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	json_t *json;
+
+	assert_non_null(out);
+	info_complete(info);
+	assert_int_equal(info_print_json(info, out), 0);
+	fclose(out);
+	json = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(json);
+	return json;
+}

@@ -4,6 +4,7 @@
 #define APPS_INFO_FIXTURE_H
 
 #include "folder.h"
+#include "json_has.h"
 
 #include "info.h"
 
@@ -29,5 +30,16 @@ void sound_rdma_host(void);
 
 /** Remove the defects again. */
 void restore_host(void);
+
+/** The output of info_print_json, parsed. */
+json_t *as_json(void);
+
+/** Fail unless the JSON of the host contains that: see assert_json_has. */
+#define ASSERT_JSON(...)                            \
+	do {                                        \
+		json_t *json = as_json();           \
+		assert_json_has(json, __VA_ARGS__); \
+		json_decref(json);                  \
+	} while (0)
 
 #endif

@@ -2,32 +2,7 @@
 /* plx-info's output: as JSON, and as text, both from one description. */
 #include "info_fixture.h"
 
-#include "json_has.h"
 #include "plx_fabric_driver.h"
-
-/* The output of info_print_json, parsed. */
-static json_t *as_json(void)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	info_complete(info);
-	assert_int_equal(info_print_json(info, out), 0);
-	fclose(out);
-	json_t *json = json_loads(text, 0, NULL);
-	free(text);
-	assert_non_null(json);
-	return json;
-}
-
-#define ASSERT_JSON(...)                            \
-	do {                                        \
-		json_t *json = as_json();           \
-		assert_json_has(json, __VA_ARGS__); \
-		json_decref(json);                  \
-	} while (0)
 
 /* The text must contain each part. */
 static void assert_prints(const char *const *parts, size_t count)
