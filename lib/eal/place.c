@@ -276,11 +276,12 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 
 /* A polling lcore uses a whole CPU. If the quota is too small for all of them, the kernel stops
  * them at any point until the period ends. */
-static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *contested)
+static void warn_quota(const char *root, const struct plx_lcore_map *map,
+		       struct plx_cpuset *contested)
 {
 	struct plx_cpu_quota quota;
 
-	plx_cpu_quota_read(NULL, &quota);
+	plx_cpu_quota_read(root, &quota);
 	if (quota.cpus <= 0 || quota.cpus >= map->count)
 		return;
 	for (uint32_t i = 0; i < map->count; i++)
@@ -318,7 +319,7 @@ int eal_place(const struct plx_eal_conf *conf, const char *root, const struct pl
 	}
 	warn_shared(&map, &claims.contested);
 	if (is_given || !conf->any_cpu)
-		warn_quota(&map, &claims.contested);
+		warn_quota(root, &map, &claims.contested);
 	*map_out = map;
 	*claims_out = claims;
 	return 0;

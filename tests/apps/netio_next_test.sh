@@ -13,9 +13,7 @@ sources=$PLX_SOURCE_ROOT/tests/apps/netio_next
 export NETIO_OPTIONS='--huge none'
 
 declare -A prints=(
-	[hello]=$'the loop has started\nthe loop has ended'
 	[signal]=$'fired, 0 calls\nended, 1 calls'
-	[countdown]=$'3 s left\n2 s left\n1 s left'
 	[timer]=$'step 0\nstep 1\nstep 2\nstep 3'
 )
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs whose output is full, closed or without a reader; and ignored, early or repeated signals.
+# Programs whose output is full, closed or without a reader; and early signals.
 # shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -77,38 +77,4 @@ for ((i = 0; i < 8; i++)); do
 	[[ ! -s $temp/early.err ]] || break
 done
 check "a signal after $((i * 20)) ms: status $status" '((i == 8))'
-
-# What is ignored stays ignored. What a shell puts into the background ignores SIGINT.
-(
-	trap '' INT
-	exec "$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/server.err" </dev/null
-) &
-server=$!
-pids+=("$server")
-catches "$server"
-kill -INT "$server"
-sleep 0.2
-kill -INT "$server"
-listening "$temp/out" || check 'a server comes up' false
-check 'SIGINT that is ignored at the start does not end it' "kill -0 $server && ((0x$(sed -n 's/^SigIgn:[[:space:]]*//p' "/proc/$server/status") & 2))"
-stops_well '... and by SIGTERM it' "$server"
-
-# Two in a row are one until the process has ended. A host that stops this script for long between them makes
-# them two, and so does one that stops the server, which nobody sees: two of five tries may go wrong.
-good=0 bad=0
-for _ in {1..20}; do
-	serves >"$temp/out"
-	catches "$server"
-	begin=${EPOCHREALTIME/./}
-	kill -TERM "$server"
-	sleep "0.0$((RANDOM % 4))"
-	kill -TERM "$server" 2>/dev/null
-	took_us=$((${EPOCHREALTIME/./} - begin))
-	ends "$server"
-	status=$?
-	((took_us < 90000)) || continue
-	((status == 0 ? ++good : ++bad))
-	((good < 3 && bad < 3)) || break
-done
-check "two SIGTERM in a row are one: $good tries, not $bad" '((bad < 3))'
 exit $failed

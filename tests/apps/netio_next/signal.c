@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As written for NetIO-next: a signal that is fired before the loop can call it, and whose name is
- * that of a function of the C library. */
+/* As written for NetIO-next, with the header of FELIX' tags: a signal that is fired before the loop
+ * can call it, and whose name is that of a function of the C library. */
 #include "netio/netio.h"
 #include <stdio.h>
+
+#include "felixtag.h"
 
 struct netio_context ctx;
 struct netio_signal signal;

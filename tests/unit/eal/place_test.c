@@ -243,6 +243,21 @@ TEST(lcores_that_share_cpus_give_one_warning)
 	}
 }
 
+TEST(a_quota_smaller_than_the_lcores_gives_one_warning)
+{
+	folder_put(root, "/proc/self/cgroup", "0::/a\n");
+	folder_put(root, "/sys/fs/cgroup/a/cpu.max", "100000 100000\n");
+	assert_works(place(large, "0@470", true));
+	assert_string_equal(log_text, "");
+	plx_lcore_map_fini(&map);
+	eal_claims_drop(&claims);
+	assert_works(place(large, "0@470,1@471", true));
+	assert_int_equal(log_count("/sys/fs/cgroup/a/cpu.max grants 1.00 CPUs in every 100 ms, "
+				   "which is less than 2 lcores that poll;"),
+			 1);
+	assert_true(eal_is_contested(&map.places[1], &claims));
+}
+
 TEST(a_short_run_may_use_every_cpu_and_claims_none)
 {
 	struct plx_eal_conf conf = {.any_cpu = true};
