@@ -122,18 +122,6 @@ TEST(a_task_that_schedules_itself_runs_once_a_turn)
 	expect_turn(0, "abaa");
 }
 
-TEST(a_cancelled_task_does_not_run)
-{
-	schedule(&a);
-	schedule(&b);
-	schedule(&c);
-	plx_task_cancel(&b.task);
-	assert_false(plx_task_scheduled(&b.task));
-	expect_turn(2, "ac");
-	schedule(&b);
-	expect_turn(1, "acb");
-}
-
 TEST(a_task_may_cancel_another_one_of_the_same_turn)
 {
 	a.cancels = &b; /* the next one to run */
