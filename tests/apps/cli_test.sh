@@ -118,14 +118,4 @@ for command in 'plx-ping' 'plx-ping --process' 'plx-call --method 1 --deadline 1
 		fail "$command: status $status: $said"
 	fi
 done
-
-# Each takes a CPU that no other process claims; if none is left, one of the two reports it.
-cpus=()
-for name in one other; do
-	start $name plx-echo --huge none --listen 127.0.0.1:0
-	listening "$temp/$name"
-	cpus+=("$(taskset -cp "$pid")")
-done
-check 'two processes take different CPUs' \
-	"[[ '${cpus[0]##*: }' != '${cpus[1]##*: }' ]] || grep -q 'with -l' '$temp/one.err' '$temp/other.err'"
 exit $failed

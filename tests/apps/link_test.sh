@@ -171,13 +171,11 @@ file_size()
 	stops_well 'it' "$server"
 }
 
-# A start that lacks a descriptor or has a misleading variable names the remedy. SANITIZER: it needs more descriptors.
+# A start that lacks a descriptor names the remedy. SANITIZER: it needs more descriptors.
 resources()
 {
 	local n listens
 
-	gives 'a variable that shows another host is named' 1 '*HWLOC_SYNTHETIC is set in the environment; unset it*' \
-		env HWLOC_SYNTHETIC='core:2 pu:1' "$apps/plx-echo" --listen 127.0.0.1:0
 	[[ $1 == none ]] || return
 	for ((n = 6; n < 64; n++)); do
 		start few "$BASH" -c 'ulimit -n "$1" && exec "${@:2}"' few "$n" "$apps/plx-echo" --huge none --log-level error --provider tcp \

@@ -71,16 +71,6 @@ check "each line names its publisher, then the tag" \
 	"cmp <(sed 's/^/$one 0x0 /' '$temp/lines'; sed 's/^/$two 0xffffffffffffffff /' '$temp/lines') '$temp/out'"
 check 'subscribe reports each publisher' "(($(grep -cE "^subscribed to all tags at ($one|$two)\$" "$temp/sub.err") == 2))"
 
-# Rates while messages come, and sums at the end.
-serve pub publish -t 7 --rate 100 < <(stays_open seq -f %09g 120)
-comes sub subscribe "$port" -t 7 --stats >"$temp/out"
-line='^rate: [1-9][0-9]* messages/s, [0-9]+ bytes/s, gaps: 0, missed: 0$'
-wait_until "grep -qE '$line' '$temp/sub.err' && ((\$(wc -l <'$temp/out') == 120))"
-check 'a line of rates each second' "(($? == 0))"
-stop sub
-check 'sums at the end' "(($? == 0)) && grep -qx 'total: 120 messages, 1080 bytes, gaps: 0, missed: 0' '$temp/sub.err'"
-stop pub
-
 # One reads slowly and allows losses; the other does not, and misses nothing.
 serve pub publish -t 7 --subscribers 2 <"$temp/lines"
 comes slow subscribe "$port" -t 7 --slow drop-new --backlog 16K --stats > >(slowly "$temp/slow")

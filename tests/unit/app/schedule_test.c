@@ -8,18 +8,6 @@
 
 #define HZ 1e9 /* a cycle is a ns */
 
-PLX_TEST(a_fixed_schedule_has_equal_gaps)
-{
-	struct plx_schedule schedule;
-
-	plx_schedule_init(&schedule, PLX_ARRIVAL_FIXED, 1000, 1, HZ);
-	schedule.next_tsc = 5;
-	for (int i = 0; i < 10; i++) {
-		assert_true(fabs(schedule.next_tsc - (5 + i * 1e6)) < 1);
-		plx_schedule_advance(&schedule);
-	}
-}
-
 /* Exponential distribution: its deviation equals its mean, and 1 - 1/e of it is below the mean. */
 PLX_TEST(a_poisson_schedule_has_random_gaps_that_its_seed_determines)
 {

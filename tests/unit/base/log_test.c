@@ -13,7 +13,6 @@ PLX_LOG_COMPONENT(beta, "beta");
 
 static struct {
 	unsigned count;
-	enum plx_log_level level;
 	char component[32], line[4096];
 } heard;
 
@@ -21,7 +20,6 @@ static void hear(enum plx_log_level level, const char *component, const char *li
 {
 	assert_ptr_equal(arg, &heard);
 	heard.count++;
-	heard.level = level;
 	snprintf(heard.component, sizeof(heard.component), "%s", component);
 	snprintf(heard.line, sizeof(heard.line), "%s", line);
 }
@@ -60,15 +58,6 @@ PLX_TEST(the_log_goes_to_standard_error_by_default)
 
 	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
 			    "alpha: warning: low on credit\n");
-}
-
-TEST(a_message_reaches_the_sink_whole)
-{
-	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
-	assert_int_equal(heard.count, 1);
-	assert_int_equal(heard.level, PLX_LOG_WARNING);
-	assert_string_equal(heard.component, "alpha");
-	assert_string_equal(heard.line, "3 of four");
 }
 
 TEST(messages_without_a_sink_are_dropped)

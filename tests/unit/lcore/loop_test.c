@@ -82,18 +82,6 @@ ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 	assert_int_equal(turns, 1); /* once, after the last turn */
 }
 
-ONE_LCORE(plx_stop_persists_until_fini)
-{
-	assert_false(plx_stopping());
-	plx_stop();
-	assert_true(plx_stopping());
-	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(stats_of(0).turns, 0);
-	lcores_down();
-	assert_false(plx_stopping());
-	lcores_up(1);
-}
-
 static int enter_again(void *arg, uint64_t now_ns)
 {
 	assert_true(plx_loop_in_turn());
