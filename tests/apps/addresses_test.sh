@@ -17,8 +17,7 @@ ip link set lo up && ip address add fe80::7/64 dev lo nodad || exit 77
 # serve PROVIDER ADDRESS: plx-echo; sets `pid`, `address` and `port`.
 serve()
 {
-	start server "$apps/plx-echo" --huge none --provider "$1" -- --listen "$2"
-	listening "$temp/server"
+	start_server server "$apps/plx-echo" --huge none --provider "$1" -- --listen "$2"
 }
 
 # ping PROVIDER ADDRESS: 3 means that a busy host makes the figures invalid, but the address was reached.

@@ -34,14 +34,12 @@ links()
 }
 
 clients=(--huge none --provider tcp --heartbeat off)
-start idle "$apps/plx-echo" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0
-listening "$temp/idle" || exit 1
+start_server idle "$apps/plx-echo" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0
 idle=$port
 start client on_host "$many_links" "${clients[@]}" --idle event --connect "192.0.2.1:$idle" --links 10
 first=$pid
-start busy "$apps/netio-pubsub-bench" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0 --subscribers 10 \
+start_server busy "$apps/netio-pubsub-bench" --huge none --provider tcp --idle event -- --listen 192.0.2.1:0 --subscribers 10 \
 	--rate 100 --duration 300s
-listening "$temp/busy" || exit 1
 busy=$port
 start subscribers on_host "$apps/netio-pubsub-bench" "${clients[@]}" --idle event -- --connect "192.0.2.1:$busy" \
 	--subscribers 10 --slow drop-new

@@ -41,9 +41,7 @@ measures()
 	sleep 1.2 # past the warm-up
 }
 
-start service "$apps/examples/service" --huge none --heartbeat 1s:20s --self-test 1000000000 --listen 127.0.0.1:0
-server=$pid
-listening "$temp/service" || fail 'the service did not start'
+start_server service "$apps/examples/service" --huge none --heartbeat 1s:20s --self-test 1000000000 --listen 127.0.0.1:0
 
 # Requests and replies.
 same 'text' 'hello world' --method echo --data 'hello world'
@@ -94,9 +92,7 @@ stops_well 'the service' "$server"
 
 # The self-test service of a process that listens for another purpose; it allows 200 units a second, and a look-up
 # costs 80 of them.
-start echo "$apps/plx-echo" --huge none --heartbeat 1s:20s --self-test 200 -- --listen 127.0.0.1:0
-server=$pid
-listening "$temp/echo"
+start_server echo "$apps/plx-echo" --huge none --heartbeat 1s:20s --self-test 200 -- --listen 127.0.0.1:0
 expect 1 '*no service within 1 s: *speaks the echo of plx-ping*; --process calls *' --method pollux.echo --deadline 1s
 for _ in {1..3}; do
 	expect 0 '*pollux.describe*' --process --list

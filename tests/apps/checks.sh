@@ -64,13 +64,13 @@ wait_until()
 	return 1
 }
 
-# listening FILE [PID]: wait until the server that prints there (default: the last one started) prints its address, or
-# has ended; sets `address` and `port`. Returns whether it listens.
+# listening FILE [PID]: wait until the server that prints there, or in FILE.err (default: the last one started), prints
+# its address, or has ended; sets `address` and `port`. Returns whether it listens.
 listening()
 {
 	local said pid=${2:-$!}
 
-	wait_until "said=\$(sed -n 's/^listening on //p' '$1'); [[ -n \$said ]] || ! kill -0 $pid 2>/dev/null"
+	wait_until "said=\$(sed -n 's/^listening on //p' '$1' '$1.err' 2>/dev/null); [[ -n \$said ]] || ! kill -0 $pid 2>/dev/null"
 	[[ -n $said ]] || return 1
 	address=$said port=${said##*:}
 }
@@ -122,4 +122,12 @@ start()
 	"${@:2}" >"$temp/$1" 2>"$temp/$1.err" </dev/null &
 	pid=$!
 	pids+=("$pid")
+}
+
+# start_server NAME COMMAND...: the same, until it listens; also sets `server`, `address` and `port`.
+start_server()
+{
+	start "$@"
+	server=$pid
+	listening "$temp/$1" || check "$1 listens" false
 }

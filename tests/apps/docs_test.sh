@@ -62,11 +62,10 @@ if [[ $sanitizer == none && -n $hello ]]; then
 	"$hello" --connect 127.0.0.1:1 >"$temp/hello.err" 2>&1 </dev/null
 	check 'hello fails if nothing listens' "(($? != 0))"
 	check 'hello names the address that refuses once' "(($(grep -o '127\.0\.0\.1:1' "$temp/hello.err" | wc -l) == 1))"
-	start echo "$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0
-	listening "$temp/echo"
+	start_server echo "$PLX_BUILD_ROOT/apps/plx-echo" --listen 127.0.0.1:0
 	timeout 20 "$hello" --connect "$address" >"$temp/hello.err" 2>&1 </dev/null
 	check 'hello prints its answer' "(($? == 0)) && grep -qx hello '$temp/hello.err'"
-	stops_well plx-echo "$pid"
+	stops_well plx-echo "$server"
 fi
 
 # The example unit: its command is valid, clients can be in its group, and a wrong option does not restart it.

@@ -21,15 +21,6 @@ run()
 	ends "$pid"
 }
 
-# listening NAME: waits until it listens; sets `address` and `port`.
-listening()
-{
-	address=''
-	wait_until "address=\$(sed -n 's/^listening on //p' '$temp/$1' '$temp/$1.err'); [[ -n \$address ]]" ||
-		check "$1 listens" false
-	port=${address##*:}
-}
-
 # printed NAME TEXT: whether it has printed exactly that.
 # shellcheck disable=SC2317 # see check
 printed()
@@ -49,9 +40,7 @@ for file in "$sources"/*.c; do
 done
 
 # Over links.
-start server link_server "${eal[@]}" --listen 127.0.0.1:0
-server=$pid
-listening server
+start_server server link_server "${eal[@]}" --listen 127.0.0.1:0
 run client link_client "${eal[@]}" --connect "$address" --send hello --send 'hello again'
 check 'link_client prints the answers' "(($? == 0)) && printed client \$'hello\nhello again'"
 seq 20000 >"$temp/input"
@@ -70,17 +59,13 @@ ends_well session_client "$session"
 check 'session_client waits for its server' "printed session \$'hello\nhello again'"
 stops_well link_server "$server"
 
-start server direct_server "${eal[@]}" --listen 127.0.0.1:0
-server=$pid
-listening server
+start_server server direct_server "${eal[@]}" --listen 127.0.0.1:0
 run client direct_client "${eal[@]}" --connect "$address" --put 'hello from far away'
 ends_well direct_server "$server"
 check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
 
 # Services.
-start service service "${eal[@]}" --listen 127.0.0.1:0
-service=$pid
-listening service
+start_server service service "${eal[@]}" --listen 127.0.0.1:0
 run client service_client "${eal[@]}" --connect "$address" --limit 42
 check 'service_client sets a limit, and prints the temperature' \
 	"(($? == 0)) && printed client '21.5 degrees' && grep -qx 'limit 42.0 degrees' '$temp/service'"
@@ -93,12 +78,10 @@ start threads service_threads "${eal[@]}" --connect "$address" --calls 400000000
 wait_until "((\$(ls /proc/$pid/task | wc -l) > 4))"
 stops_well service_threads "$pid"
 check 'and leaves no message' "! grep 'never received' '$temp/threads.err'"
-stops_well service "$service"
+stops_well service "$server"
 
 if [[ -x $PLX_BUILD_ROOT/apps/plx-params ]]; then
-	start params "$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --serve "$temp/params.db" --listen 127.0.0.1:0
-	params=$pid
-	listening params
+	start_server params "$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --serve "$temp/params.db" --listen 127.0.0.1:0
 	ask=("$PLX_BUILD_ROOT/apps/plx-params" "${eal[@]}" --connect "$address")
 	run define "${ask[@]}" --define hv/voltage --type real --value 1500 --unit V --max 2000
 	start follow params_client "${eal[@]}" --connect "$address" --name hv/voltage
@@ -110,7 +93,7 @@ if [[ -x $PLX_BUILD_ROOT/apps/plx-params ]]; then
 	check 'params_client prints the parameter and its changes' \
 		"printed follow \$'hv/voltage = 1500\nhv/voltage = 1600.5\nhv/voltage is removed'"
 	stops_well params_client "$follow"
-	stops_well plx-params "$params"
+	stops_well plx-params "$server"
 fi
 
 # Lcores and timers.
@@ -144,20 +127,18 @@ fi
 
 # An open loop: a stall of the server delays all requests of that time, and few of those that are sent.
 if [[ -x $PLX_BUILD_ROOT/apps/plx-echo ]]; then
-	start echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
-	echo=$pid
-	listening echo
+	start_server echo "$PLX_BUILD_ROOT/apps/plx-echo" "${eal[@]}" --listen 127.0.0.1:0
 	start loop open_loop "${eal[@]}" --connect "$address" --rate 1000 --count 1500
 	loop=$pid
 	wait_until "grep -q 'open_loop.* connected' '$temp/echo'"
 	sleep 0.2
-	kill -STOP "$echo"
+	kill -STOP "$server"
 	sleep 0.4
-	kill -CONT "$echo"
+	kill -CONT "$server"
 	ends_well open_loop "$loop"
 	check 'open_loop counts the stall from the intended time' "awk '/^  from intended/ {intended = \$6}
 		/^  from send/ {sent = \$6} END {exit !(intended > 100000 && intended > sent)}' '$temp/loop'"
-	stops_well plx-echo "$echo"
+	stops_well plx-echo "$server"
 fi
 
 # Over NetIO.
@@ -168,9 +149,7 @@ run timer netio_timer
 check 'netio_timer' "(($? == 0)) && printed timer '$(printf 'reading %d\n' {1..10})'"
 
 # Three sources and one receiver; one of them comes by TCP.
-start recv netio_recv 0 3
-receiver=$pid
-listening recv
+start_server recv netio_recv 0 3
 senders=()
 for source in 1 2; do
 	start send$source netio_send 127.0.0.1 "$port" $source $((source * 10000))
@@ -181,7 +160,7 @@ senders+=("$pid")
 for sender in "${senders[@]}"; do
 	ends_well netio_send "$sender"
 done
-ends_well netio_recv "$receiver"
+ends_well netio_recv "$server"
 grep '^source' "$temp/recv" | sort >"$temp/sources"
 check 'and misses nothing' "printed sources 'source 1: 10000 fragments, 0 missing, 1200000 bytes; closed
 source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
@@ -190,9 +169,8 @@ source 3: 30000 fragments, 0 missing, 3600000 bytes; closed'"
 # Two workers, one of them faster.
 workers=() ports=()
 for us in 50 1000; do
-	start pull$us netio_pull 0 $us
+	start_server pull$us netio_pull 0 $us
 	workers+=("$pid")
-	listening pull$us
 	ports+=("$port")
 done
 run push netio_push 5000 "${ports[@]}"
@@ -215,22 +193,18 @@ subscribed()
 	stops_well netio_subscribe "$subscriber"
 }
 
-start publish netio_publish 0 30
-publisher=$pid
-listening publish
+start_server publish netio_publish 0 30
 subscribed 1 1 2 "$port"
-ends_well netio_publish "$publisher"
+ends_well netio_publish "$server"
 for ((i = 0; i < 30; i++)); do
 	((i % 3 == 0)) || echo "tag $((i % 3)), $((i < 10 ? 9 : 10)) bytes: reading $i"
 done >"$temp/expected"
 check 'netio_subscribe has what it asked for, and counts it' \
 	"grep '^tag' '$temp/subscribe' | cmp - '$temp/expected' && grep -qx '20 messages' '$temp/subscribe'"
 
-start publish netio_publish_ref 0 50
-publisher=$pid
-listening publish
+start_server publish netio_publish_ref 0 50
 subscribed 1 0 0 "$port"
-ends_well netio_publish_ref "$publisher"
+ends_well netio_publish_ref "$server"
 check 'its blocks come in order' "grep '^tag' '$temp/subscribe' | cmp - <(seq -f 'tag 0, 1048576 bytes: block %g' 0 49)"
 
 NETIO_OPTIONS+=' -l 0@0,1@0' start publish netio_publish_lcores 2000

@@ -18,10 +18,8 @@ prefix=() # of commands that start a server
 # serve [OPTION...]: plx-echo, with options of the EAL; sets `server` and `address`.
 serve()
 {
-	start server "${prefix[@]}" "$apps/plx-echo" --huge none --idle "$idle" --heartbeat "$heartbeat" --provider "$provider" "$@" \
+	start_server server "${prefix[@]}" "$apps/plx-echo" --huge none --idle "$idle" --heartbeat "$heartbeat" --provider "$provider" "$@" \
 		-- --listen 127.0.0.1:0
-	server=$pid
-	listening "$temp/server" || check 'a server starts' false
 }
 
 # ping OPTION...: plx-ping to its end. 3: on a busy host its figures do not add up.

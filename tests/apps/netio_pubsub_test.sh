@@ -16,11 +16,8 @@ bench()
 # publish PROVIDER OPTION...: in the background; sets `publisher` and `address`.
 publish()
 {
-	start out bench --provider "$1" -- --listen 127.0.0.1:0 "${@:2}"
+	start_server out bench --provider "$1" -- --listen 127.0.0.1:0 "${@:2}"
 	publisher=$pid
-	listening "$temp/out" && return
-	cat "$temp/out.err"
-	exit 1
 }
 
 # subscribes TEXT COUNT OPTION...: they get all in sequence, and both sides end with 0.

@@ -10,14 +10,6 @@ examples=$PLX_BUILD_ROOT/apps/examples
 sanitizer=${1:-none}
 jobs=24000 # lasts longer than it takes to find both workers, also on a busy host
 
-# port_of NAME: its port, from its standard error; sets `port`.
-port_of()
-{
-	wait_until "port=\$(sed -nE 's/^listening on (.*:)?//p' '$temp/$1.err'); [[ -n \$port ]]" && return
-	check "$1 comes up" false
-	exit 1
-}
-
 # Three workers of different speed, in `workers`, and the giver of jobs, in `giver`.
 start_farm()
 {
@@ -26,9 +18,8 @@ start_farm()
 	workers=()
 	for provider in tcp auto auto; do
 		export NETIO_OPTIONS="--huge none --idle event --provider $provider"
-		start "work$i" "$examples/netio_pull" 0 $((150 << i))
+		start_server "work$i" "$examples/netio_pull" 0 $((150 << i))
 		workers+=("$pid")
-		port_of "work$i"
 		ports+=("$port")
 		((++i))
 	done

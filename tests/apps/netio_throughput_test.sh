@@ -10,9 +10,7 @@ apps=$1
 # serve PROVIDER: a netio-recv; sets `server` and `address`.
 serve()
 {
-	start recv timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0
-	server=$pid
-	listening "$temp/recv" || fail 'netio-recv does not listen'
+	start_server recv timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0
 }
 
 # measure STATUS PATTERN OPTION...

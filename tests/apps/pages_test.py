@@ -16,7 +16,6 @@ from posixpath import dirname, join, normpath
 TOPS = {'apps', 'config', 'doc', 'drivers', 'lib', 'scripts', 'tests'}
 SOURCE = re.compile(r'[a-z][^<>A-Z]*\.(c|h|cc|sh|md|build|conf|jq|awk|pml|py|gp|service)')
 PAGE = re.compile(r'(README|CONTRIBUTING)\.md|(doc|apps)/.*\.(md|1|7)')
-BRACES = re.compile(r'([\w./-]*)\{([a-z_,]+)\}([\w./-]*)', re.ASCII)  # lib/{mem,ring} are two
 WORD = re.compile(r'[\w./*<>{}-]+', re.ASCII)
 FENCE = re.compile(r' *```')
 HEADING = re.compile(r'#+ (.*)')
@@ -47,14 +46,6 @@ def without_places(word):
             break
         first += '/' + part
     return first
-
-
-def names_in(text):
-    while match := BRACES.search(text):
-        head, parts, tail = match.groups()
-        each = ''.join(f' {head}{part}{tail}' for part in parts.split(','))
-        text = text[:match.start()] + text[match.end():] + each
-    return WORD.findall(text)
 
 
 class Tree:
@@ -121,9 +112,9 @@ class Tree:
             for number, (line, fenced) in enumerate(lines, 1):
                 links = [] if fenced else re.findall(r'\]\(([^)]+)\)', line)
                 wrong = [self.link_is_wrong(page, target) for target in links]
-                wrong += [f'no file {name}' for code in line.split('`')[1::2] for name in names_in(code)
+                wrong += [f'no file {name}' for code in line.split('`')[1::2] for name in WORD.findall(code)
                           if not self.name_is_there(page, name)]
-                wrong += [f'no file {word}' for word in names_in(re.sub(r'\]\([^)]+\)', ']', line))
+                wrong += [f'no file {word}' for word in WORD.findall(re.sub(r'\]\([^)]+\)', ']', line))
                           if not self.word_is_there(page, word)]
                 yield from (f'{page}:{number}: {what}' for what in wrong if what)
 
@@ -148,12 +139,12 @@ def main():
                                        '[back](../../README.md), [mem](../../lib/mem), ../README.md\n',
                  'README.md': '''# A tree
 [guide](doc/guide/index.md#what-is-there), [itself](#a-tree), [elsewhere](https://example.org/x), `pool.c`, `mem/pool.c`
-lib/mem/pool.c and lib/{mem,ring}, `lib/*/plx_*.h`, `lib/<name>/`, lib/NAME/x, build/lib/none, `apps/pages`
+lib/mem/pool.c and lib/ring, `lib/*/plx_*.h`, `lib/<name>/`, lib/NAME/x, build/lib/none, `apps/pages`
 [gone](doc/guide/gone.md)
 [no heading](doc/guide/index.md#what-was-there)
 in lib/mem/gone.c, as a sentence.
 `gone.c`
-lib/{mem,gone}/
+lib/gone/
 `lib/*/gone_*.h`
 '''}
         for path, text in files.items():

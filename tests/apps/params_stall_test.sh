@@ -15,8 +15,7 @@ ask()
 	"$program" --huge none --log-level error -- --connect "$address" "$@"
 }
 
-start server "$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0
-listening "$temp/server"
+start_server server "$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0
 ask --define first --type int --value 1 >/dev/null || check 'it is defined' false
 start watch "$program" --huge none --log-level error -- --connect "$address" --watch
 watcher=$pid

@@ -15,9 +15,7 @@ eal=(--huge none --heartbeat 1s:20s)
 # serve OPTION...: sets `server` and `address`.
 serve()
 {
-	start server "$ping" "${eal[@]}" --idle event "$@" --listen 127.0.0.1:0
-	server=$pid
-	listening "$temp/server" || check 'it listens' false
+	start_server server "$ping" "${eal[@]}" --idle event "$@" --listen 127.0.0.1:0
 }
 
 # asks STATUS PATTERN OPTION...: of a client; its result is temp/plx-ping.json.

@@ -40,9 +40,7 @@ with_descriptors()
 # serve_links: plx-echo, with at most `descriptors`; sets `usual`, the time that a link takes while nothing else connects.
 serve_links()
 {
-	start server with_descriptors "$descriptors" "$apps/plx-echo" "${eal[@]}" --provider tcp -- --listen "$address"
-	server=$pid
-	listening "$temp/server" || check 'the server starts' false
+	start_server server with_descriptors "$descriptors" "$apps/plx-echo" "${eal[@]}" --provider tcp -- --listen "$address"
 	try_links usual 3
 	check 'links open while nothing else connects' "((lost == 0))"
 	usual=$longest

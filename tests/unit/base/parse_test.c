@@ -7,51 +7,36 @@
 typedef int (*parse_fn)(const char *option, const char *text, uint64_t min, uint64_t max,
 			uint64_t *value_out);
 
-struct good {
+struct row {
 	const char *text;
-	uint64_t value;
-};
-
-struct bad {
-	const char *text;
-	uint64_t min, max;
+	uint64_t min, max; /* a number that is read: its value, and 0 */
 	const char *error;
 };
 
-static void all_good(parse_fn parse, const struct good *rows, size_t count)
+#define GOOD(text, value) {text, value, 0, NULL}
+
+static void parse_all(parse_fn parse, const struct row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint64_t value = UNTOUCHED;
+		bool is_good = !rows[i].error;
+		uint64_t value = UNTOUCHED, min = is_good ? 0 : rows[i].min;
+		int rc = parse("--x", rows[i].text, min, rows[i].max, &value);
 
-		assert_works(parse("--x", rows[i].text, 0, 0, &value));
-		assert_true(value == rows[i].value);
+		assert_int_equal(rc, is_good ? 0 : -EINVAL);
+		if (rc)
+			assert_string_equal(plx_error(), rows[i].error);
+		assert_true(value == (is_good ? rows[i].min : UNTOUCHED));
 	}
 }
 
-static void all_bad(parse_fn parse, const struct bad *rows, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value = UNTOUCHED;
-
-		assert_int_equal(parse("--x", rows[i].text, rows[i].min, rows[i].max, &value),
-				 -EINVAL);
-		assert_string_equal(plx_error(), rows[i].error);
-		assert_int_equal(value, UNTOUCHED);
-	}
-}
-
-PLX_TEST(whole_numbers_are_read)
-{
-	static const struct good rows[] = {
-		{"0", 0}, {"1", 1}, {"007", 7}, {"18446744073709551615", UINT64_MAX}};
-
-	all_good(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
-}
-
-PLX_TEST(other_numbers_are_refused)
+PLX_TEST(whole_numbers_are_read_and_others_refused)
 {
 #define NOT_WHOLE ": not a whole number; give digits only"
-	static const struct bad rows[] = {
+	static const struct row rows[] = {
+		GOOD("0", 0),
+		GOOD("1", 1),
+		GOOD("007", 7),
+		GOOD("18446744073709551615", UINT64_MAX),
 		{"", 0, 0, "--x " NOT_WHOLE},
 		{"-1", 0, 10, "--x -1: out of range; give 0 to 10"},
 		{"+1", 0, 0, "--x +1" NOT_WHOLE},
@@ -66,26 +51,18 @@ PLX_TEST(other_numbers_are_refused)
 		 "--x 99999999999999999999999: out of range; give 0 to 18446744073709551615"},
 	};
 
-	all_bad(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
+	parse_all(plx_parse_uint, rows, PLX_ARRAY_LEN(rows));
 }
 
-PLX_TEST(sizes_are_read)
-{
-	static const struct good rows[] = {
-		{"64", 64},
-		{"4k", 4096},
-		{"1M", 1 << 20},
-		{"2G", UINT64_C(2) << 30},
-		{"1T", UINT64_C(1) << 40},
-	};
-
-	all_good(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
-}
-
-PLX_TEST(other_sizes_are_refused)
+PLX_TEST(sizes_are_read_and_others_refused)
 {
 #define NOT_SIZE ": not a size; give bytes, or a unit after the number: 64, 4K, 1M, 2G"
-	static const struct bad rows[] = {
+	static const struct row rows[] = {
+		GOOD("64", 64),
+		GOOD("4k", 4096),
+		GOOD("1M", 1 << 20),
+		GOOD("2G", UINT64_C(2) << 30),
+		GOOD("1T", UINT64_C(1) << 40),
 		{"K", 0, 0, "--x K" NOT_SIZE},
 		{"4X", 0, 0, "--x 4X" NOT_SIZE},
 		{"4KK", 0, 0, "--x 4KK" NOT_SIZE},
@@ -95,34 +72,26 @@ PLX_TEST(other_sizes_are_refused)
 		{"16777216T", 64, 1 << 30, "--x 16777216T: out of range; give 64 to 1G"},
 	};
 
-	all_bad(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
+	parse_all(plx_parse_size, rows, PLX_ARRAY_LEN(rows));
 }
 
-PLX_TEST(durations_are_read)
-{
-	static const struct good rows[] = {
-		{"10", 10 * PLX_NS_PER_S},
-		{".5s", 500 * PLX_NS_PER_MS},
-		{"0.25ms", 250 * PLX_NS_PER_US},
-		{"20us", 20 * PLX_NS_PER_US},
-		{"100ns", 100},
-		{"0", 0},
-		{"1.1234567899s", 1123456789}, /* finer than 1 ns: cut off */
-		{"1.9ns", 1},
-		{"5min", 300 * PLX_NS_PER_S},
-		{"1.5h", 5400 * PLX_NS_PER_S},
-		{"2d", 172800 * PLX_NS_PER_S},
-	};
-
-	all_good(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
-}
-
-PLX_TEST(other_durations_are_refused)
+PLX_TEST(durations_are_read_and_others_refused)
 {
 #define NOT_TIME                                                                              \
 	": not a duration; give seconds, or a unit after the number: 10, 1.5s, 500ms, 20us, " \
 	"100ns, 5min, 1h, 1d"
-	static const struct bad rows[] = {
+	static const struct row rows[] = {
+		GOOD("10", 10 * PLX_NS_PER_S),
+		GOOD(".5s", 500 * PLX_NS_PER_MS),
+		GOOD("0.25ms", 250 * PLX_NS_PER_US),
+		GOOD("20us", 20 * PLX_NS_PER_US),
+		GOOD("100ns", 100),
+		GOOD("0", 0),
+		GOOD("1.1234567899s", 1123456789), /* finer than 1 ns: cut off */
+		GOOD("1.9ns", 1),
+		GOOD("5min", 300 * PLX_NS_PER_S),
+		GOOD("1.5h", 5400 * PLX_NS_PER_S),
+		GOOD("2d", 172800 * PLX_NS_PER_S),
 		{"", 0, 0, "--x " NOT_TIME},
 		{".s", 0, 0, "--x .s" NOT_TIME},
 		{"-.5s", 1, 0, "--x -.5s: out of range; give 1ns or more"},
@@ -138,7 +107,7 @@ PLX_TEST(other_durations_are_refused)
 		{"18446744074s", 0, PLX_NS_PER_S, "--x 18446744074s: out of range; give 0ns to 1s"},
 	};
 
-	all_bad(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
+	parse_all(plx_parse_duration, rows, PLX_ARRAY_LEN(rows));
 }
 
 /* KEY=VALUE,... ------------------------------------------------------------------------------ */
