@@ -30,15 +30,8 @@ static unsigned send_burst(struct plx_load *of, unsigned most)
 	return count;
 }
 
-static void on_end(struct plx_load *of)
-{
-	ended++;
-}
-
-static void on_warm(struct plx_load *of, uint64_t now_tsc)
-{
-	warm++;
-}
+PLX_COUNTS(on_end, ended, struct plx_load *of)
+PLX_COUNTS(on_warm, warm, struct plx_load *of, uint64_t now_tsc)
 
 static int setup(void **state)
 {

@@ -267,10 +267,7 @@ static void count_dumped(const void *base, const char *name, unsigned *left_out,
 	fclose(smaps);
 }
 
-static void on_open(struct plx_link *link, void *user)
-{
-	++*(unsigned *)user;
-}
+PLX_COUNTS(on_open, (*(unsigned *)user), struct plx_link *link, void *user)
 
 static void open_link(unsigned *opened)
 {

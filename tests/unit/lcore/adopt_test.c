@@ -135,10 +135,7 @@ PLX_TEST(errors_name_the_next_step)
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-static void count(void *arg)
-{
-	++*(unsigned *)arg;
-}
+PLX_COUNTS(count, (*(unsigned *)arg), void *arg)
 
 /* A thread that stays an lcore until the test lets it go. */
 struct guest {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The choice of polling time, on traces of arrivals in simulated time: its cost compared with an
  * oracle that knows the next arrival. */
+#include "dice.h"
 #include "idle.h"
 #include "plx_test.h"
 
@@ -17,19 +18,9 @@ struct source {
 	double mean_ns;
 };
 
-/* splitmix64, G. Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 static uint64_t exponential_ns(struct source *source, double mean_ns)
 {
-	double uniform = (double)(next_random(&source->random) >> 11) / 9007199254740992.0;
+	double uniform = (double)(dice_next(&source->random) >> 11) / 9007199254740992.0;
 
 	return (uint64_t)(-log(1 - uniform) * mean_ns);
 }

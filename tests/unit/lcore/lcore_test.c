@@ -185,10 +185,7 @@ THREE_LCORES(only_the_main_lcore_may_call_fini_and_nobody_init_again)
 		     "there are 3 lcores already; call plx_lcores_fini first");
 }
 
-static void count(void *arg)
-{
-	++*(unsigned *)arg;
-}
+PLX_COUNTS(count, (*(unsigned *)arg), void *arg)
 
 PLX_TEST(a_lane_has_the_requested_length_which_is_a_power_of_two)
 {

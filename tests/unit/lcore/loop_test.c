@@ -64,10 +64,7 @@ ONE_LCORE(plx_loop_quit_ends_the_loop_after_this_turn)
 	assert_int_equal(stats_of(0).idle_turns, 100);
 }
 
-static void note_leave(void *arg)
-{
-	++*(unsigned *)arg;
-}
+PLX_COUNTS(note_leave, (*(unsigned *)arg), void *arg)
 
 ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 {
