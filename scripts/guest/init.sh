@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
 # The first process of guest.sh's guest, in its initramfs: loads the modules, puts a tmpfs over the host's files, and
-# continues with rdma-run.sh there.
+# continues with run.sh there.
 export PATH=/bin
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -11,7 +11,7 @@ mount -t devtmpfs dev /dev
 
 die()
 {
-	echo "rdma-init.sh: $1" >/dev/console
+	echo "init.sh: $1" >/dev/console
 	sleep 1
 	reboot -f
 }
@@ -41,7 +41,7 @@ ln -s fd/1 /root/dev/stdout
 ln -s fd/2 /root/dev/stderr
 # At each start libfabric's verbs provider reads all of it, for the name of a function that shares GPU memory. That
 # takes half of a program's start-up time in this guest.
-mount -o bind /dev/null /root/proc/kallsyms
+mount -o bind /root/dev/null /root/proc/kallsyms
 mkdir -p /root/dev/pts /root/dev/shm /root/dev/hugepages
 mount -t devpts -o mode=620,ptmxmode=666 devpts /root/dev/pts
 mount -t tmpfs -o mode=1777 shm /root/dev/shm
@@ -50,12 +50,7 @@ mount -t tmpfs -o mode=755 run /root/run
 mkdir -p /root/run/lock
 cp -r /guest /root/run/guest
 cp /bin/busybox /root/run/guest/busybox
+mkdir /root/run/guest/out
+mount_host out /root/run/guest/out rw,cache=none
 
-n=0
-while read -r folder; do
-	mkdir -p "/root$folder"
-	mount_host "write$n" "/root$folder" rw,cache=mmap
-	n=$((n + 1))
-done </guest/writable
-
-exec switch_root /root /bin/bash /run/guest/rdma-run.sh
+exec switch_root /root /bin/bash /run/guest/run.sh
