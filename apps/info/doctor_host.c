@@ -215,7 +215,7 @@ static void check_hugepages(struct report *report)
 		    "buffers then lie on small pages, or on huge ones only if the kernel has some "
 		    "at hand: more TLB misses, longer registration with RDMA devices",
 		    "sudo sysctl vm.nr_hugepages=256   # 512 MiB over all nodes; per node: "
-		    "scripts/hugepages.sh reserve 512",
+		    "config/90-pollux-hugepages.conf",
 		    empty < nodes ? "%u of %u NUMA nodes have no free huge page"
 				  : "no huge page is free (%u of %u NUMA nodes)",
 		    empty, nodes);

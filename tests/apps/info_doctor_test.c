@@ -101,7 +101,7 @@ PLX_TEST(the_doctor_on_memory)
 	info->memory.pools[1] = (struct info_pool){1, 2 << 20, 64, 0};
 	info->memory.pools[2] = (struct info_pool){1, 1 << 30, 0, 0};
 	info->memory.pool_count = 3;
-	assert_only_finding("hugepages", INFO_ADVICE, "1 of 2 NUMA nodes", "hugepages.sh");
+	assert_only_finding("hugepages", INFO_ADVICE, "1 of 2 NUMA nodes", "hugepages.conf");
 
 	snprintf(info->memory.thp, sizeof(info->memory.thp), "never");
 	assert_only_finding("thp", INFO_NOTE, "switched off", "madvise");
