@@ -34,8 +34,10 @@ slice()
 
 check format 'layout of C files and Markdown, phrases' check_format
 check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
-check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
-check clang 'the same with clang' check_clang
+check gcc 'gcc, warnings are errors; each public header alone; the API reference' \
+	'build_gcc && headers_alone gcc build-test && meson compile -C build-test docs'
+check clang 'clang, warnings are errors; each public header alone' \
+	"build build-check-clang clang-$llvm -Dwerror=true && headers_alone clang-$llvm build-check-clang"
 check optimized 'a release build without tests: warnings are errors, and its installed programs start' check_optimized
 check asan 'the tier fast under AddressSanitizer and UndefinedBehaviorSanitizer' 'asan --suite fast'
 check tsan 'the tier fast under ThreadSanitizer' 'tsan --suite fast'
@@ -78,10 +80,10 @@ usage()
 	local name
 
 	sed -n 's/^#| \{0,1\}//p' scripts/check.sh
-	echo 'Checks of every run:'
-	for name in "${checks[@]}"; do printf '    %-14s %s\n' "$name" "${about[$name]}"; done
-	echo 'Nightly slices:'
-	for name in "${slices[@]}"; do printf '    %-14s %s (%s s)\n' "$name" "${about[$name]}" "${seconds[$name]}"; done
+	echo 'Checks of every run, and nightly slices with their seconds:'
+	for name in "${checks[@]}" "${slices[@]}"; do
+		printf '    %-14s %s%s\n' "$name" "${about[$name]}" "${seconds[$name]+ (${seconds[$name]} s)}"
+	done
 }
 
 # sources PATTERN...: files that git tracks or would track.
@@ -102,24 +104,24 @@ build()
 	configure "$dir" "$@" && meson compile -C "$dir"
 }
 
+# complain TEXT: a failure of a check that looks at all its files.
+complain()
+{
+	echo "check.sh: $1"
+	status=1
+}
+
 check_format()
 {
-	local files status=0
+	local status=0
 
-	mapfile -t files < <(sources '*.c' '*.h')
-	"clang-format-$llvm" --dry-run -Werror "${files[@]}" || status=1
-	((status == 0)) || echo "check.sh: clang-format-$llvm -i FILE fixes the layout"
+	sources '*.c' '*.h' | xargs "clang-format-$llvm" --dry-run -Werror || complain "clang-format-$llvm -i FILE fixes the layout"
 	scripts/phrases.sh || status=1
 	# Tables, code, images and the tests that a line names may be wider.
-	mapfile -t files < <(sources '*.md')
-	if LC_ALL=C.UTF-8 grep -nP '^(?!\||    |\t|!\[)(?!.*<!--).{121,}' "${files[@]}"; then
-		echo 'check.sh: Markdown wraps at 120 columns'
-		status=1
-	fi
-	if grep -nvE '^(#|[a-z]+/[a-z0-9_]+ 20[0-9]{2}-[0-9]{2}-[0-9]{2} [^ ])' tests/unstable; then
-		echo 'check.sh: a line of tests/unstable is: TEST YYYY-MM-DD WHAT WAS SEEN'
-		status=1
-	fi
+	! sources '*.md' | LC_ALL=C.UTF-8 xargs grep -nP '^(?!\||    |\t|!\[)(?!.*<!--).{121,}' ||
+		complain 'Markdown wraps at 120 columns'
+	! grep -nvE '^(#|[a-z]+/[a-z0-9_]+ 20[0-9]{2}-[0-9]{2}-[0-9]{2} [^ ])' tests/unstable ||
+		complain 'a line of tests/unstable is: TEST YYYY-MM-DD WHAT WAS SEEN'
 	return $status
 }
 
@@ -128,10 +130,9 @@ cppcheck_version=2.10
 
 check_static()
 {
-	local scripts includes queue touched found status=0
+	local includes queue touched found status=0
 
-	mapfile -t scripts < <(sources '*.sh' .ci/run)
-	shellcheck -x "${scripts[@]}" || status=1
+	sources '*.sh' .ci/run | xargs shellcheck -x || status=1
 
 	found=$(cppcheck --version)
 	if [[ $found == "Cppcheck $cppcheck_version"* ]]; then
@@ -179,16 +180,6 @@ headers_alone()
 build_gcc()
 {
 	build build-test gcc -Dwerror=true
-}
-
-check_gcc()
-{
-	build_gcc && headers_alone gcc build-test && meson compile -C build-test docs
-}
-
-check_clang()
-{
-	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm" build-check-clang
 }
 
 # Optimizers warn about more. Installed below a prefix that the loader does not search.
@@ -270,10 +261,9 @@ tsan()
 
 other_release()
 {
-	local this other
+	local other
 
-	this=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
-	other=$(tr ' ' '\n' <<<"$releases" | grep -vx "$this" | head -n 1)
+	other=$(tr ' ' '\n' <<<"$releases" | grep -vx "$(. /etc/os-release && echo "${VERSION_CODENAME-}")" | head -n 1)
 	scripts/test-on.sh "$other" scripts/test.sh --werror --fast
 }
 
@@ -293,22 +283,20 @@ minimal()
 # each target, or that one, up to a libFuzzer limit.
 fuzz()
 {
-	local limit=$1 only=${2-.*} target name corpus work names status=0
+	local limit=$1 only=${2-.*} name folders work names status=0
 
 	CC=clang-$llvm configure build-check-fuzz -Dwerror=true -Dfuzz=true -Db_lundef=false || return 1
 	mapfile -t names < <(meson introspect --targets build-check-fuzz |
-		jq -r --arg only "^fuzz_$only\$" '.[].name | select(test($only))')
-	((${#names[@]} == 0)) || meson compile -C build-check-fuzz "${names[@]}" || return 1
+		jq -r --arg only "^fuzz_$only\$" '.[].name | select(test($only)) | ltrimstr("fuzz_")')
+	meson compile -C build-check-fuzz "${names[@]/#/fuzz_}" || return 1
 	work=$(mktemp -d) || return 1
 	for name in "${names[@]}"; do
-		target=build-check-fuzz/tests/fuzz/$name
-		name=${name#fuzz_}
-		mkdir "$work/$name"
-		corpus=tests/fuzz/corpus/$name
 		# New inputs go to the first folder; only crashes are kept, in build-check-fuzz.
-		"$target" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
-			-verbosity=0 -artifact_prefix="build-check-fuzz/$name-" \
-			"$work/$name" ${corpus:+$([[ -d $corpus ]] && echo "$corpus")} </dev/null || status=1
+		folders=("$work/$name")
+		mkdir "${folders[0]}"
+		[[ ! -d tests/fuzz/corpus/$name ]] || folders+=("tests/fuzz/corpus/$name")
+		"build-check-fuzz/tests/fuzz/fuzz_$name" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+			-artifact_prefix="build-check-fuzz/$name-" "${folders[@]}" </dev/null || status=1
 	done
 	rm -rf "$work"
 	echo "fuzz: ${#names[@]} targets, each with $limit"
@@ -321,18 +309,12 @@ touched_paths()
 	{ git log -$recent --format= --name-only; git status --porcelain | cut -c4-; } | sort -u
 }
 
-# is_touched NAME: whether a touched file is in this slice's folders.
-is_touched()
-{
-	touched_paths | grep -qE "^(${paths[$1]// /|})(/|\$)"
-}
-
 good=() bad=() uncounted=()
 
 # run NAME [GATES]: its failure counts, unless GATES is 0.
 run()
 {
-	local name=$1 gates=${2-1} began=$SECONDS
+	local name=$1 gates=${2-1} began=$SECONDS ended
 
 	echo "== check.sh: $name: ${about[$name]}"
 	# In a subshell, so that exports of one check do not reach the next. This script reports whether it passed.
@@ -340,15 +322,13 @@ run()
 		((gates)) || unset PLX_RESULTS
 		eval "${command[$name]}"
 	); then
-		good+=("$name")
-		echo "== check.sh: $name passed in $((SECONDS - began)) s"
+		good+=("$name") ended=passed
 	elif ((gates)); then
-		bad+=("$name")
-		echo "== check.sh: $name FAILED after $((SECONDS - began)) s; alone: scripts/check.sh --only $name"
+		bad+=("$name") ended="FAILED, alone: scripts/check.sh --only $name"
 	else
-		uncounted+=("$name")
-		echo "== check.sh: $name failed after $((SECONDS - began)) s, and does not count: the last $recent commits touched none of its folders"
+		uncounted+=("$name") ended="failed, and does not count: the last $recent commits touched none of its folders"
 	fi
+	echo "== check.sh: $name: $((SECONDS - began)) s, $ended"
 }
 
 # run_slices MINUTES: the next slice in rotation, so that each one runs eventually; then the touched ones, starting
@@ -359,9 +339,8 @@ run_slices()
 
 	count=$(git rev-list --count HEAD) || die 'not in a git repository'
 	for ((i = 0; i < ${#slices[@]}; i++)); do
-		name=${slices[(count + i) % ${#slices[@]}]}
-		gates=0
-		! is_touched "$name" || gates=1
+		name=${slices[(count + i) % ${#slices[@]}]} gates=1
+		touched_paths | grep -qE "^(${paths[$name]// /|})(/|\$)" || gates=0
 		((i == 0 || gates)) || continue
 		if ((SECONDS + seconds[$name] > limit_s)); then
 			late+=("$name")

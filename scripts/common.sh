@@ -52,10 +52,8 @@ configure()
 	local dir=$1
 	shift
 
-	if [[ -f $dir/build.ninja ]]; then
-		# Folders of another version of meson are unusable.
-		(($# == 0)) || meson configure "$dir" "$@" || rm -rf "$dir"
-	fi
+	# Folders of another version of meson are unusable.
+	[[ ! -f $dir/build.ninja ]] || (($# == 0)) || meson configure "$dir" "$@" || rm -rf "$dir"
 	if [[ -f $dir/build.ninja ]]; then
 		# Updates meson's list of tests and programs.
 		ninja -C "$dir" build.ninja
@@ -112,7 +110,7 @@ rerun_until=''
 # UNSTABLE for one that passes.
 rerun_failed()
 {
-	local log=$1/meson-logs/testlog.json until_s=${rerun_until:-$((SECONDS + 180))} names name
+	local log=$1/meson-logs/testlog.json until_s=${rerun_until:-$((SECONDS + 180))} names name attempt result
 
 	((rerun)) || return 0
 	mapfile -t names < <(tests_that failed "$1")
@@ -121,33 +119,25 @@ rerun_failed()
 		return 0
 	fi
 	for name in "${names[@]}"; do
-		passes_alone "$1" "$name" "$until_s" || continue
-		jq -c --arg name "$name" "$test_log"'if test_name == $name then .result = "UNSTABLE" else . end' "$log" >"$log.new" &&
-			mv "$log.new" "$log"
-	done
-}
-
-# passes_alone DIR TEST UNTIL_S
-passes_alone()
-{
-	local attempt result
-
-	if (($(grep -c "^$2 " tests/unstable) >= 3)); then
-		echo "not run again: $2 stands in tests/unstable three times; fix it"
-		return 1
-	fi
-	for attempt in 1 2; do
-		if ((SECONDS >= $3)); then
-			echo "not run again: $2, as no time is left"
-			return 1
+		if (($(grep -c "^$name " tests/unstable) >= 3)); then
+			echo "not run again: $name stands in tests/unstable three times; fix it"
+			continue
 		fi
-		rm -f "$1/meson-logs/rerun.json"
-		meson_test $(($3 - SECONDS)) "$1" --no-rebuild --logbase rerun --num-processes 1 "$2" >/dev/null
-		result=$(jq -r .result "$1/meson-logs/rerun.json" 2>/dev/null)
-		echo "run again, alone ($attempt of 2): $2 ${result:-TIMEOUT}"
-		[[ $result != OK && $result != EXPECTEDFAIL ]] || return 0
+		for attempt in 1 2; do
+			if ((SECONDS >= until_s)); then
+				echo "not run again: $name, as no time is left"
+				break
+			fi
+			rm -f "$1/meson-logs/rerun.json"
+			meson_test $((until_s - SECONDS)) "$1" --no-rebuild --logbase rerun --num-processes 1 "$name" >/dev/null
+			result=$(jq -r .result "$1/meson-logs/rerun.json" 2>/dev/null)
+			echo "run again, alone ($attempt of 2): $name ${result:-TIMEOUT}"
+			[[ $result == OK || $result == EXPECTEDFAIL ]] || continue
+			jq -c --arg name "$name" "$test_log"'if test_name == $name then .result = "UNSTABLE" else . end' "$log" >"$log.new" &&
+				mv "$log.new" "$log"
+			break
+		done
 	done
-	return 1
 }
 
 # show_results DIR: of DIR's last `meson test`, the unstable and the failed tests, each with the end of its output.

@@ -9,11 +9,12 @@ it becomes SYNOPSIS. Tables become tagged paragraphs: the first column is the ta
 heading stands under OPTIONS. Links lose their addresses, and pages of programs become plx-ping(1).
 """
 import argparse
-import os
 import re
+from pathlib import Path
 
 PLAIN_COLUMNS = {'meaning', 'when', 'content', 'what', ''}  # cells of these need no label
 ROFF = {'\\': '\\e', '-': '\\-', "'": '\\(aq', '"': '\\(dq'}
+KINDS = (('heading', '#'), ('table', r'\|'), ('code', ' {4}'), ('item', '- '), ('text', ''))
 
 
 def escape(text):
@@ -28,27 +29,21 @@ def guard(line):
 
 def link(match):
     """A program's page becomes name(1); other pages are named after the text, as doc/ has them."""
-    text, target = match.groups()
-    target = target.split('#')[0]
+    text, target = match[1], match[2].split('#')[0]
     if re.search(rf'(^|/){re.escape(text)}\.md$', target):
         return f'**{text}**(1)'
     if target.endswith('eal.md'):
         return '**pollux**(7)'
-    return f'{text} ({os.path.basename(target)})' if target.endswith('.md') else text
+    return f'{text} ({Path(target).name})' if target.endswith('.md') else text
 
 
 def inline(text):
     """One paragraph of Markdown as one line of roff."""
     text = re.sub(r'!?\[([^]]+)\]\(([^)]+)\)', link, text.replace('\\|', '|'))
-    parts = re.split(r'(`[^`]+`|\*\*[^*]+\*\*|\*[^*]+\*)', text)
     line = ''
-    for part in parts:
-        if part.startswith('`') or part.startswith('**'):
-            line += '\\fB' + escape(part.strip('`') if part[0] == '`' else part[2:-2]) + '\\fR'
-        elif part.startswith('*') and len(part) > 2:
-            line += '\\fI' + escape(part[1:-1]) + '\\fR'
-        else:
-            line += escape(part)
+    for part in re.split(r'(`[^`]+`|\*\*[^*]+\*\*|\*[^*]+\*)', text):
+        marked = re.fullmatch(r'(`|\*\*?)(.+)\1', part)
+        line += f"\\f{'I' if marked[1] == '*' else 'B'}{escape(marked[2])}\\fR" if marked else escape(part)
     return guard(line)
 
 
@@ -61,55 +56,46 @@ def sentence(text):
 
 
 def table(rows):
-    headings = cells(rows[0])
-    out = []
-    for row in map(cells, rows[2:]):
+    headings, out = cells(rows[0]), []
+    for tag, *others in map(cells, rows[2:]):
         body = []
-        for heading, cell in list(zip(headings, row))[1:]:
+        for heading, cell in zip(headings[1:], others):
             if cell and heading in ('of', 'for'):
                 body.append(f'({cell})')
             elif cell:
                 plain = heading in PLAIN_COLUMNS or len(headings) == 2
                 body.append(sentence(cell if plain else f'{heading}: {cell}'))
-        out += ['.TP', inline(row[0])] if row[0] else ['.IP']
+        out += ['.TP', inline(tag)] if tag else ['.IP']
         out.append(inline(' '.join(body)) or '\\&')
     return out + ['.PP']
 
 
-def blocks(lines):
-    """Yields (kind, lines) for each heading, table, code block, list item and paragraph."""
-    kinds = (('heading', r'#'), ('table', r'\|'), ('code', r' {4}|```'), ('item', r'- |\d+\. '), ('text', r''))
-    block, kind = [], None
-    fenced = False
-    for line in lines + ['']:
-        now = next(name for name, pattern in kinds if re.match(pattern, line))
-        if fenced or (line.startswith('```')):
-            fenced ^= line.startswith('```')
-            now = 'code'
-        inside = kind == 'item' and line.startswith('  ') and not line.startswith('      ')
-        new = kind is not None and (now != kind or now in ('heading', 'item')) and not inside
-        if block and (new or not (line.strip() or fenced)):
-            yield kind, block
-            block, kind = [], None
-        if line.strip() or fenced:
-            block.append(line)
-            kind = kind or now
+def blocks(text):
+    """(kind, lines) of each heading, table, code block, list item and paragraph. Fenced code must be left out."""
+    found, last = [], ''
+    for line in text.splitlines():
+        kind = line.strip() and next(name for name, pattern in KINDS if re.match(pattern, line))
+        if kind == 'text' and last == 'item':
+            kind = last
+        elif kind and (kind != last or kind in ('heading', 'item')):
+            found.append((kind, []))
+        if kind:
+            found[-1][1].append(line)
+        last = kind
+    return found
 
 
 def roff(kind, block):
     joined = ' '.join(line.strip() for line in block)
     if kind == 'heading':
-        level = len(block[0]) - len(block[0].lstrip('#'))
-        title = inline(block[0].lstrip('# '))
-        return [f'.SH "{title.upper()}"' if level == 2 else f'.SS "{title}"']
+        title = inline(joined.lstrip('# '))
+        return [f'.SS "{title}"' if joined.startswith('###') else f'.SH "{title.upper()}"']
     if kind == 'table':
         return table(block)
     if kind == 'item':
-        mark, text = re.match(r'(-|\d+\.) (.*)', joined).groups()
-        return ['.IP \\(bu 2' if mark == '-' else f'.IP {mark} 4', inline(text)]
+        return ['.IP \\(bu 2', inline(joined[2:])]
     if kind == 'code':
-        body = [escape(re.sub(r'^ {4}', '', line)) for line in block if not line.startswith('```')]
-        return ['.PP', '.nf', '.RS 4', *map(guard, body), '.RE', '.fi', '.PP']
+        return ['.PP', '.nf', '.RS 4', *(guard(escape(line[4:])) for line in block), '.RE', '.fi', '.PP']
     return ['.PP', inline(joined)]
 
 
@@ -118,11 +104,9 @@ def page(body, leave_out):
     for kind, block in body:
         if block[0].startswith('## '):
             heading = block[0][3:]
-        if heading in leave_out:
-            continue
         if heading is None and kind == 'table' and cells(block[0])[0] == 'option':
             out.append('.SH "OPTIONS"')
-        out += roff(kind, block)
+        out += roff(kind, block) if heading not in leave_out else []
     return out
 
 
@@ -130,16 +114,14 @@ def main():
     parser = argparse.ArgumentParser(description='Write a man page from a Markdown page of doc/.')
     parser.add_argument('--summary', help='text of the NAME line; default: the first sentence of the page')
     parser.add_argument('--leave-out', action='append', default=[], metavar='HEADING')
-    parser.add_argument('page')
+    parser.add_argument('page', type=Path)
     parser.add_argument('name', help='such as plx-ping.1')
     args = parser.parse_args()
     name, section = args.name.rsplit('.', 1)
-    with open(args.page, encoding='utf-8') as text:
-        body = list(blocks(text.read().splitlines()))[1:]
-    intro = re.sub(r'\[([^]]+)\]\([^)]+\)', r'\1', ' '.join(body[0][1]))
-    first = re.split(r'[.:] |\.$', intro)[0]
+    body = blocks(args.page.read_text(encoding='utf-8'))[1:]
+    first = re.split(r'[.:] |\.$', re.sub(r'\[([^]]+)\]\([^)]+\)', r'\1', ' '.join(body[0][1])))[0]
     summary = args.summary or first[0].lower() + first[1:]
-    out = [f'.\\" Made by scripts/man.py from {os.path.basename(args.page)}',
+    out = [f'.\\" Made by scripts/man.py from {args.page.name}',
            f'.TH {escape(name.upper())} {section} "" Pollux',
            '.SH NAME', f'{escape(name)} \\- {escape(summary)}']
     if len(body) > 1 and body[1][0] == 'code':

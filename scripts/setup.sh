@@ -33,20 +33,12 @@ find_release()
 $(wanted_packages | fmt -w 100 | sed 's/^/    /')"
 }
 
-# The packages of the selected groups on this release, one per line.
+# The packages of the selected groups on this release, one per line. A package NAME@RELEASE is of that release only.
 wanted_packages()
 {
-	local package needed group rest
+	local group_of=${groups[*]}
 
-	while read -r package needed rest; do
-		[[ -z $package || $package == \#* || $package == releases ]] && continue
-		[[ $package != *@* || $package == *@"$release" ]] || continue
-		for group in ${needed//,/ }; do
-			[[ " ${groups[*]} " == *" $group "* ]] || continue
-			printf '%s\n' "${package%@*}"
-			break
-		done
-	done <"$list"
+	sed -nE "/^(#|releases )/d; s/^([^ @]+)(@$release)? +([a-z]+,)*(${group_of// /|})(,[a-z]+)*( .*)?\$/\1/p" "$list"
 }
 
 # On multiarch hosts, a package may be installed for each architecture.
@@ -67,12 +59,9 @@ while (($#)); do
 	--check) check_only=1 ;;
 	--list) list_only=1 ;;
 	--for)
-		[[ -n ${2-} ]] || die '--for needs a group: run, lib, build, test, bench or check' 2
+		[[ ${2-} =~ ^((run|lib|build|test|bench|check)(,|$))+$ ]] ||
+			die "--for: unknown group '${2-}'; there are run, lib, build, test, bench and check" 2
 		IFS=, read -ra groups <<<"$2"
-		for group in "${groups[@]}"; do
-			[[ $group =~ ^(run|lib|build|test|bench|check)$ ]] ||
-				die "--for $2: unknown group '$group'; there are run, lib, build, test, bench and check" 2
-		done
 		shift
 		;;
 	*) other_option "$1" ;;
@@ -116,8 +105,4 @@ echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}"
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}" </dev/null ||
 	die "apt-get could not install the packages; its own message is above. Check the network and
   /etc/apt/sources.list, then run scripts/setup.sh again"
-
-for package in "${missing[@]}"; do
-	is_installed "$package" || die "apt-get succeeded, but $package is not installed"
-done
 echo 'setup.sh: done'

@@ -53,14 +53,13 @@ make_chroot()
 	local from part
 
 	from=$(debian_registry)
-	[[ -n $from ]] || die 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
 	part=$(mktemp -d -p "$cache") || exit 1
 	# shellcheck disable=SC2064 # expand the folder now
 	trap "rm -rf --one-file-system '$part'" EXIT
 	echo "test-on.sh: making a chroot with $release in $chroot"
 	if ! debootstrap --variant=minbase "$release" "$part" "$from" >"$cache/$release.log" 2>&1; then
 		tail -n 3 "$cache/$release.log" >&2
-		die "debootstrap failed; is $from reachable? Its log: $cache/$release.log"
+		die "debootstrap failed; is the mirror of apt, '$from', reachable? Its log: $cache/$release.log"
 	fi
 	chmod 755 "$part"
 	mv "$part" "$chroot" || exit 1
@@ -93,23 +92,15 @@ inside()
 			bash -c '\''cd /opt/pollux && "$@"'\'' bash "$@"' bash "$chroot" "$@" </dev/null 9>&-
 }
 
-# The library dependencies for arm64, as package names of the chroot.
+# The libraries for arm64, everything else as it is.
 # shellcheck disable=SC2016 # for the shell in the chroot
 cross='
 set -euo pipefail
-mapfile -t all < <(scripts/setup.sh --list --for build,test)
-native=(gcc-aarch64-linux-gnu qemu-user) foreign=(libc6-dev:arm64)
-for package in "${all[@]}"; do
-	case $package in
-	lib*-dev) foreign+=("$package:arm64") ;;
-	lib*) ;;
-	*) native+=("$package") ;;
-	esac
-done
 if [[ ! -e /var/lib/pollux-arm64 ]]; then
 	dpkg --add-architecture arm64
 	apt-get update
-	apt-get install --yes --no-install-recommends "${native[@]}" "${foreign[@]}"
+	scripts/setup.sh --list --for build,test | sed -e "s/^lib.*-dev$/&:arm64/" -e "/^lib[^:]*$/d" |
+		xargs apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu qemu-user libc6-dev:arm64
 	touch /var/lib/pollux-arm64
 fi
 [[ -f build-arm64/build.ninja ]] || meson setup build-arm64 --cross-file config/arm64.ini
@@ -122,10 +113,6 @@ for file in /etc/resolv.conf /etc/hosts; do
 	[[ ! -r $file ]] || cp -L "$file" "$chroot/etc/"
 done
 copy_tree || die "cannot copy the tree to $chroot"
-if [[ $arch ]]; then
-	inside bash -c "$cross"
-elif (($#)); then
-	inside "$@"
-else
-	inside scripts/test.sh --werror
-fi
+if [[ $arch ]]; then set -- bash -c "$cross"; fi
+(($#)) || set -- scripts/test.sh --werror
+inside "$@"

@@ -77,33 +77,22 @@ log=$(configure "$build" "${options[@]}" 2>&1) || { printf '%s\n' "$log" | tail 
 known=$(meson introspect --tests "$build" | jq -r '.[] | .name + " " + (.suite | map(sub(".*:"; "")) | join(" "))') ||
 	finish "meson cannot list the tests of $build"
 
-# select_tests: sets names to the tests of the tiers, or to those that match the patterns.
-select_tests()
-{
-	local name suites pattern found
-
-	names=()
-	if ((${#patterns[@]} == 0)); then
-		patterns=("${tiers[@]}")
-	fi
-	declare -A taken=()
-	for pattern in "${patterns[@]}"; do
-		found=0
-		while read -r name suites; do
-			# It is a pattern.
-			# shellcheck disable=SC2053
-			[[ $name == $pattern || " $suites " == *" $pattern "* ]] || continue
-			found=1
-			[[ -n ${taken[$name]-} ]] || names+=("$name")
-			taken[$name]=1
-		done <<<"$known"
-		((found)) || die "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
-	done
-}
-select_tests
+# The tests of the tiers, or those that match the patterns.
+declare -A chosen=()
+((${#patterns[@]})) || patterns=("${tiers[@]}")
+for pattern in "${patterns[@]}"; do
+	found=0
+	while read -r name suites; do
+		# It is a pattern.
+		# shellcheck disable=SC2053
+		[[ $name == $pattern || " $suites " == *" $pattern "* ]] || continue
+		found=1 chosen[$name]=$suites
+	done <<<"$known"
+	((found)) || die "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
+done
 
 if ((list)); then
-	printf '%s\n' "${names[@]}" | sort | join - <(sort <<<"$known") | sed 's/ /\t/' | expand -t 32
+	for name in "${!chosen[@]}"; do printf '%-31s %s\n' "$name" "${chosen[$name]}"; done | sort
 	exit 0
 fi
 
@@ -127,7 +116,7 @@ show_coverage()
 ((!coverage)) || find "$build" -name '*.gcda' -delete
 # If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
-meson_test $limit_s "$build" --num-processes "$jobs" "${names[@]}" | progress
+meson_test $limit_s "$build" --num-processes "$jobs" "${!chosen[@]}" | progress
 status=${PIPESTATUS[0]}
 
 if ((status == 124 || status == 137)); then
