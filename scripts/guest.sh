@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #| Run a command as root in a small guest that sees this host's files at their paths: with software RDMA devices, rxe
 #| (RoCE) and siw (iWARP), for hosts that have no RDMA card and cannot load a module; or with three NUMA nodes.
-#| Usage: scripts/guest.sh [OPTION...] [--] COMMAND [ARGUMENT...]
-#|        scripts/guest.sh --prepare
+#| Usage: scripts/guest.sh [OPTION...] COMMAND [ARGUMENT...]
 #| Output, errors and status are the command's; it has no input and no network, and what it writes to files is lost.
 #| The status is 77 if no guest can run here, 124 after the time limit, 125 if the guest died.
 #|   --net loop     an RDMA device of each kind that reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
 #|   --net pair     two of each, connected: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
 #|   --numa         no RDMA device, but two NUMA nodes that have memory and a third that has none
 #|   --seconds N    time limit for boot and command (default 120)
-#|   --prepare      only fetch and build what the guest needs; tries siw again
 #| The command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options from the environment.
 #| It does not see this host's /dev, /proc, /run and /sys. The kernel is Debian's; it, its modules and siw are kept in
 #| ~/.cache/pollux-guest.
@@ -52,23 +50,6 @@ cleanup()
 	trap '' INT TERM HUP
 	[[ -z $job ]] || { kill "$job"; wait "$job"; } 2>/dev/null
 	[[ -z $work ]] || rm -rf "$work"
-}
-
-begin()
-{
-	local tool
-
-	[[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 one, and runs this host's programs"
-	for tool in qemu-system-x86_64:qemu-system-x86 modprobe:kmod rdma:iproute2 xz:xz-utils busybox:busybox-static; do
-		command -v "${tool%:*}" >/dev/null || skip "${tool%:*} is not there: install ${tool#*:}"
-	done
-	busybox=$(command -v busybox)
-	! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox needs libraries: install busybox-static'
-	trap cleanup EXIT
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	work=$(mktemp -d) || exit 1
 }
 
 # Kernel and modules -------------------------------------------------------------------------------
@@ -132,7 +113,7 @@ find_kernel()
 	rm -rf "$new"
 	{ mkdir -p "$new/modules" && cp "$kernel" "$new/kernel" && echo "$version" >"$new/version"; } ||
 		die "cannot write to $cache"
-	copy_modules "$version" "$new/modules" || die "the kernel $version has not all the modules that the guest needs; see above"
+	copy_modules "$version" "$new/modules" || die "the kernel $version lacks modules that the guest needs; see above"
 	store=$cache/rdma-$version
 	mv -T "$new" "$store" || die "cannot write to $cache"
 }
@@ -161,10 +142,9 @@ prepare()
 	flock "$lock"
 	find_kernel
 	if [[ $net != numa && ! -e $store/siw.ko ]]; then
-		if ((prepare_only)) || [[ ! -e $store/siw.log ]]; then
-			make_siw "$(<"$store/version")" >"$store/siw.log" 2>&1
-		fi
-		[[ -e $store/siw.ko ]] || echo "guest.sh: no siw, see $store/siw.log; scripts/guest.sh --prepare tries again" >&2
+		[[ -e $store/siw.log ]] ||
+			{ make_siw "$(<"$store/version")" >"$work/siw.log" 2>&1; mv "$work/siw.log" "$store"; }
+		[[ -e $store/siw.ko ]] || echo "guest.sh: no siw: see $store/siw.log, and remove it to try again" >&2
 	fi
 	exec {lock}>&-
 }
@@ -175,7 +155,7 @@ prepare()
 write_command()
 {
 	printf 'cd -- %q || exit 125\n' "$folder"
-	export -p | grep -E '^declare -x (PATH|HOME|LANG|LD_LIBRARY_PATH|CI|(A|L|UB|T)SAN_OPTIONS|(FI|PLX|RDMAV)_[A-Z_]*)='
+	export -p | grep -E '^declare -x (PATH|HOME|LANG|LD_LIBRARY_PATH|CI|(A|L|UB|T)SAN_OPTIONS|(FI|PLX|RDMAV)_[A-Z0-9_]*)='
 	printf 'exec --'
 	printf ' %q' "$@"
 }
@@ -232,7 +212,7 @@ run_guest()
 	die "the guest died (QEMU's status: $ended); its console's end is above" 125
 }
 
-net='' limit_s=120 prepare_only=0
+net='' limit_s=120
 while (($#)); do
 	case $1 in
 	--net)
@@ -246,11 +226,6 @@ while (($#)); do
 		limit_s=$2
 		shift
 		;;
-	--prepare) prepare_only=1 ;;
-	--)
-		shift
-		break
-		;;
 	-*) other_option "$1" ;;
 	*) break ;;
 	esac
@@ -258,13 +233,20 @@ while (($#)); do
 done
 net=${net:-loop}
 [[ $net =~ ^(loop|pair|numa)$ ]] || die '--numa and --net: give one of them' 2
-((prepare_only == ($# == 0))) || die 'give a command to run, or --prepare' 2
+(($#)) || die 'give a command to run' 2
 [[ $net != numa ]] || export PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2 # for tests/guest
 
-begin
+[[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 one, and runs this host's programs"
+for tool in qemu-system-x86_64:qemu-system-x86 modprobe:kmod rdma:iproute2 xz:xz-utils busybox:busybox-static; do
+	command -v "${tool%:*}" >/dev/null || skip "${tool%:*} is not there: install ${tool#*:}"
+done
+busybox=$(command -v busybox)
+! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox needs libraries: install busybox-static'
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+work=$(mktemp -d) || exit 1
 prepare
-if ((prepare_only)); then
-	die "all that the guest needs is in $store" 0
-fi
 make_initramfs "$@"
 run_guest
