@@ -3,7 +3,8 @@
 # Print file, line, phrase and replacement of awkward phrases, in the files given or in every text of the tree; fails if
 # there is any.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # REGEX|replacement, for grep -E: phrases without a legitimate use.
 phrases='\bbehind\b|after, following, past
@@ -34,8 +35,7 @@ phrases='\bbehind\b|after, following, past
 \b[Ww]here (it|there|they|that|one|nothing|none) (is|are|stands)\b|if, when'
 
 files=("$@")
-(($#)) || mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate -- '*.c' '*.h' '*.md' '*.sh' \
-	'*.build' '*.txt' '*.conf' '*.pml' '*.py' ':!scripts/phrases.sh' | xargs ls -d 2>/dev/null)
+(($#)) || mapfile -t files < <(sources '*.c' '*.h' '*.md' '*.sh' '*.build' '*.txt' '*.conf' '*.pml' '*.py' ':!scripts/phrases.sh')
 found=$(while IFS= read -r phrase; do
 	grep -HnoE -- "${phrase%|*}" "${files[@]}" /dev/null | sed "s|\$| -> ${phrase##*|}|"
 done <<<"$phrases" | grep -vE '^doc/apps/bench.md:.*.beside.')

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #| Install the packages that Pollux needs on this Debian release.
-#| Usage: scripts/setup.sh [--check | --list] [--for GROUP,...]
+#| Usage: scripts/setup.sh [--check] [--for GROUP,...]
 #|   --check      install nothing: print what is missing and how to install it; status 1 if anything is
-#|   --list       install nothing: print the packages that this release needs, one per line
 #|   --for GROUP  only packages for run, lib, build, test, bench or check (default: all of them)
 #| Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
 #| PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
@@ -53,11 +52,10 @@ if [[ -n ${PLX_SKIP_SETUP-} ]]; then
 	exit 0
 fi
 
-check_only=0 list_only=0
+check_only=0
 while (($#)); do
 	case $1 in
 	--check) check_only=1 ;;
-	--list) list_only=1 ;;
 	--for)
 		[[ ${2-} =~ ^((run|lib|build|test|bench|check)(,|$))+$ ]] ||
 			die "--for: unknown group '${2-}'; there are run, lib, build, test, bench and check" 2
@@ -71,13 +69,6 @@ done
 
 find_release
 mapfile -t packages < <(wanted_packages)
-if ((list_only)); then
-	printf '%s\n' "${packages[@]}"
-	exit 0
-fi
-for tool in apt-get dpkg-query; do
-	command -v "$tool" >/dev/null || die "$system says Debian $release, but $tool is not in PATH"
-done
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #| Install missing packages, build, and run the tests of the tiers fast and slow.
-#| Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--coverage] [--no-rerun]
+#| Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--coverage] [--no-rerun]
 #|                        [--list] [TEST...]
 #|   --fast       only the tier fast: at most 60 s after the build
 #|   --all        also the tier nightly
@@ -10,7 +10,6 @@
 #|   --werror     treat compiler warnings as errors
 #|   --coverage   also print the share of lines of lib and drivers that the tests reach, and each file below 90 %;
 #|                in its own build folder, build-coverage
-#|   --jobs N     tests at a time (default: two per CPU)
 #|   --no-rerun   do not run a failed test again. By default it runs again, alone, up to twice; one that then
 #|                passes counts as passed and is listed as unstable: see tests/unstable
 #|   --list       only print the names, with their suites
@@ -24,7 +23,6 @@ build='' # build-test
 coverage=0
 tiers=(fast slow)
 limit_s=$((24 * 60))
-jobs=$((2 * $(nproc)))
 list=0
 options=()
 patterns=()
@@ -37,10 +35,9 @@ while (($#)); do
 		tiers=(fast slow nightly) limit_s=0
 		export PLX_TEST_SOAK=1
 		;;
-	--build | --jobs)
-		[[ -n ${2-} ]] || die "$1 needs a value" 2
-		[[ $1 == --build || $2 =~ ^[1-9][0-9]{0,2}$ ]] || die "--jobs $2: give 1 to 999" 2
-		[[ $1 == --build ]] && build=$2 || jobs=$2
+	--build)
+		[[ -n ${2-} ]] || die '--build needs a value' 2
+		build=$2
 		shift
 		;;
 	--werror) options+=(-Dwerror=true) ;;
@@ -116,7 +113,7 @@ show_coverage()
 ((!coverage)) || find "$build" -name '*.gcda' -delete
 # If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
-meson_test $limit_s "$build" --num-processes "$jobs" "${!chosen[@]}" | progress
+meson_test $limit_s "$build" --num-processes $((2 * $(nproc))) "${!chosen[@]}" | progress
 status=${PIPESTATUS[0]}
 
 if ((status == 124 || status == 137)); then

@@ -224,7 +224,7 @@ static inline void run_in_threads(size_t count, void *(*fn)(void *), const void 
 /** The same while other threads run. */
 #define wait_until(condition) wait_doing(condition, sched_yield())
 
-/** Under qemu-user (scripts/test-on.sh --arch) some system calls do nothing, among them madvise,
+/** Under qemu-user (config/arm64.ini) some system calls do nothing, among them madvise,
  * mbind and process_vm_readv, and the cycle counter is coarse. */
 #define skip_if_emulated()                       \
 	do {                                     \
