@@ -6,4 +6,5 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || "$here/setup.sh" --for bench
-exec python3 -X utf8 -B "$here/bench/__main__.py" "$@"
+# -P: modules are not searched in the user's folder.
+PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} exec python3 -X utf8 -B -P -m bench.cli "$@"

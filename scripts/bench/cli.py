@@ -66,43 +66,41 @@ def measure(session):
         raise Failed(session.failures[0])
     if session.options.mode == 'serve':
         return session.serve(session.parts[0])
-    for old in (*session.out.glob('runs/lines'), *session.out.glob('runs/*.ndjson'), *session.out.glob('hiccups.*')):
-        old.unlink()
+    for old in ('runs/lines', 'hiccups.json'):
+        (session.out / old).unlink(missing_ok=True)
     for old in ('plots', 'pooled'):
         shutil.rmtree(session.out / old, ignore_errors=True)
-    environment = host.environment(session.root, session.cpus) | {'peer': session.options.peer or 'this host'}
+    session.environment = host.environment(session.root, session.cpus) | {'peer': session.options.peer or 'this host'}
     try:
         session.measure()
         session.progress.step('report', 'tables, plots, report')
-        return finish(session, environment)
+        return finish(session)
     except Stopped as stopped:  # the first signal, also if it comes while the report is written
         session.processes.end()
         session.notes.append(f'Interrupted after {session.progress.done - 1} of {session.progress.steps} steps: this '
                              'is what was complete.')
-        finish(session, environment)
+        finish(session)
         return stopped.status
 
 
-def finish(session, environment):
+def finish(session):
     """Sum up and write the report, also of an interrupted run; the status."""
-    summary = summarize(session, environment)
+    hiccups = session.hiccups or {'cpus': []}
+    parts = {part.name: part.summarize(session.runs[part.name]) for part in session.parts}
+    for name, part in parts.items():
+        schema.write(session.out / f'{name}.json', part | {'every_run': session.runs[name]})
+    summary = schema.check({
+        'schema': schema.VERSION, 'environment': session.environment,
+        # the largest share of a CPU that other processes took while only the clock was read
+        'platform_lost': max((cpu['gap_total_ns'] / hiccups['duration_ns'] for cpu in hiccups['cpus']), default=None),
+        'cpus': stats.describe_cpus(session.lines), 'failures': session.failures, 'left_out': session.left_out,
+        'notes': session.notes + stats.known([session.progress.why_late()]), 'hiccups': session.hiccups,
+        'thresholds': [threshold for part in parts.values() for threshold in part['thresholds']], 'parts': parts})
+    schema.write(session.out / 'summary.json', summary)
     trouble = publish(session.say, session.out, summary, {part.name: part for part in session.parts})
     missed = any(one['gates'] and one['ok'] is False for one in summary['thresholds'])
     return 1 if session.failures or trouble else 3 if session.options.strict and missed else 0
 
 
-def summarize(session, environment):
-    """summary.json and PART.json."""
-    hiccups = session.hiccups or {'cpus': []}
-    parts = {part.name: part.summarize(session.runs[part.name]) for part in session.parts}
-    for name, part in parts.items():
-        schema.write(session.out / f'{name}.json', part | {'every_run': session.runs[name]})
-    summary = {
-        'schema': schema.VERSION, 'environment': environment,
-        # the largest share of a CPU that other processes took while only the clock was read
-        'platform_lost': max((cpu['gap_total_ns'] / hiccups['duration_ns'] for cpu in hiccups['cpus']), default=None),
-        'cpus': stats.describe_cpus(session.lines), 'failures': session.failures, 'left_out': session.left_out,
-        'notes': session.notes + stats.known([session.progress.why_late()]), 'hiccups': session.hiccups,
-        'thresholds': [threshold for part in parts.values() for threshold in part['thresholds']], 'parts': parts}
-    schema.write(session.out / 'summary.json', schema.check(summary))
-    return summary
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

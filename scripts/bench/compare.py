@@ -18,13 +18,10 @@ CAUTION = ('Two runs of the same code differ by more than the rounds within each
 
 def rows_of(summary):
     """Rows by what identifies them, with the round trip of a cache line."""
-    found = {}
-    for part, result in summary['parts'].items():
-        for row in result['rows']:
-            if row.get('ratio') and row.get('ours', True):
-                line = summary['cpus'].get('line_ns' if row['state'] == stats.ONE else f"{row['state']}_ns")
-                found[part, row['key'], row['size_bytes'], row.get('base'), row['state']] = row | {'line_ns': line}
-    return found
+    lines = {stats.ONE: 'line_ns', 'near': 'near_ns', 'far': 'far_ns'}
+    return {(part, row['key'], row['size_bytes'], row.get('base'), row['state']):
+            row | {'line_ns': summary['cpus'].get(lines[row['state']])} for part, result in summary['parts'].items()
+            for row in result['rows'] if row.get('ratio') and row.get('ours', True)}
 
 
 def noise_of(row):
@@ -64,12 +61,12 @@ def compare(a, b):
             'one_commit': one_commit(a, b), 'rows': rows, 'others': max(len(old), len(new)) - len(rows)}
 
 
-def one_commit(a, b):
+def one_commit(*summaries):
     """True, False, or None if that is unknown: a tree with changes, or without git."""
-    first, second = (result['environment']['git_revision'] for result in (a, b))
-    if first.removesuffix('-dirty') != second.removesuffix('-dirty'):
+    commits = {summary['environment']['git_revision'] for summary in summaries}
+    if len({commit.removesuffix('-dirty') for commit in commits}) == 2:
         return False
-    return None if first.endswith('-dirty') or second.endswith('-dirty') or first == 'unknown' else True
+    return None if any(commit.endswith('-dirty') or commit == 'unknown' for commit in commits) else True
 
 
 COMMITS = {True: 'Both results are of one commit.', False: 'The results are of two commits.',
@@ -80,8 +77,8 @@ def blocks(result):
     rows = result['rows']
     count = {name: sum(row['verdict'] == name for row in rows) for name in ('better', 'worse', 'noise unknown')}
     yield 'lead', (f"Of {len(rows)} ratios {count['better']} are better in B, {count['worse']} worse, "
-                   f"{count['noise unknown']} have too few rounds to be judged, and the others differ by no more than their "
-                   'noise.')
+                   f"{count['noise unknown']} have too few rounds to be judged, and the others differ by no more than "
+                   'their noise.')
     for name in ('a', 'b'):
         host = result[name]
         yield 'p', (f"{name.upper()}: {host['date']}, host {host['host']}, {host.get('cpu_model')}, Pollux "

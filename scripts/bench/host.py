@@ -24,20 +24,18 @@ KERNEL_OPTIONS = re.compile(r'\w*(cpus|nohz|rcu|irq|mitigations|idle|pstate|proc
 
 def lock(root):
     """Two runs of one checkout would share a build folder. The lock ends when the file is closed."""
-    folder = root / FOLDER
+    path = root / FOLDER / 'bench.lock'
     try:
-        folder.mkdir(exist_ok=True)
-        file = open(folder / 'bench.lock', 'a+', encoding='utf-8')
-    except OSError as error:
-        raise Failed(f'{folder}: cannot be written, and bench.sh builds there; copy the tree to where you may write '
-                     f'({error.strerror})') from None
-    try:
+        path.parent.mkdir(exist_ok=True)
+        file = open(path, 'a+', encoding='utf-8')
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        with file:
-            file.seek(0)
-            raise Failed(f'another bench.sh runs in this checkout ({file.read().strip()}): they would share {FOLDER}; '
-                         'wait for it, or end it') from None
+    except BlockingIOError:
+        file.close()
+        raise Failed(f'another bench.sh runs in this checkout ({read(path)}): they would share {FOLDER}; wait for it, '
+                     'or end it') from None
+    except OSError as error:
+        raise Failed(f'{path}: cannot be written, and bench.sh builds there; copy the tree to where you may write '
+                     f'({error.strerror})') from None
     file.truncate(0)
     print(f'process {os.getpid()}, since {datetime.datetime.now():%F %T}', file=file, flush=True)
     return file
@@ -58,24 +56,15 @@ def build(session, wanted):
     """Install what is missing, build, and return the paths of programs by name; of the provider that is loaded as a
     module, its folder."""
     setup, folder = [session.root / 'scripts/setup.sh', '--for', 'run,build,bench'], session.root / FOLDER
-
-    def targets():
-        return {target['name']: target['filename'][0] for target in json.loads(run(
-            'meson does not list its programs', ['meson', 'introspect', '--targets', folder]))
-            if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
-
     session.say('set-up, step 1 of 3: packages')
     if subprocess.run([*setup, '--check'], capture_output=True, check=False).returncode:
         run('packages are missing and could not be installed', setup, output_too=True)  # it may ask for a password
     session.say(f'set-up, step 2 of 3: meson configures {FOLDER}')
-    again = (folder / 'build.ninja').exists()
-    run(f'meson cannot set up {FOLDER}', ['meson', 'configure' if again else 'setup', folder, *BUILD_OPTIONS])
-    run('meson cannot set the folder up again', ['ninja', '-C', folder, 'build.ninja'])
-    found = targets()
-    if 'plx-perf-dpdk' in wanted and 'plx-perf-dpdk' not in found and library('libdpdk') != 'unknown':
-        # Packages were installed since the folder was made.
-        run('meson cannot set the folder up again', ['meson', 'setup', '--reconfigure', folder])
-        found = targets()
+    run(f'meson cannot set up {FOLDER}', ['bash', '-c', '. "$0" && configure "$@"', session.root / 'scripts/common.sh',
+                                          folder, *BUILD_OPTIONS])
+    targets = json.loads(run('meson does not list its programs', ['meson', 'introspect', '--targets', folder]))
+    found = {target['name']: target['filename'][0] for target in targets
+             if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
     session.say('set-up, step 3 of 3: ninja builds (about two minutes the first time)')
     run('the build failed', ['ninja', '-C', folder, *(os.path.relpath(path, folder) for path in found.values())], True)
     return {name: path for name in OTHERS if (path := shutil.which(name))} | {
@@ -84,10 +73,10 @@ def build(session, wanted):
 
 # The environment -------------------------------------------------------------------------------
 
-def output(*command):
+def output(*command, check=True):
     """Of a command, or nothing if it fails."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=check).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ''
 

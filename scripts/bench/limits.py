@@ -25,7 +25,7 @@ class Limit:
     gates: bool
 
     def keys(self):
-        return [self.rows, *re.findall('`(.*?)`', self.over)]
+        return [self.rows, *filter(None, self.over.removeprefix('minus ').split(', '))]
 
     def of(self, row):
         names = row['key'], row['key'].partition('@')[0]
@@ -45,7 +45,7 @@ class Limit:
         return (min if self.least else max)(found, default=None)
 
     def judge(self, part, key, size, value):
-        over = self.over.replace('`', '').replace(', ', ' and ')
+        over = self.over.replace(', ', ' and ')
         what = ' '.join(filter(None, (key, '' if not over or over.startswith('minus') else 'over', over)))
         return {'what': stats.joined(part, what, self.figure, self.sizes and stats.size(size)),
                 'ratio': value and float(f'{value:.4g}'), 'limit': self.limit, 'unit': self.unit, 'least': self.least,
@@ -62,8 +62,7 @@ def table(part):
     """The thresholds of a part. {1,8} in a key, with as many limits, stands for several rows."""
     found = []
     for line in section('thresholds', part).splitlines():
-        cells = [cell.strip().strip('`') if index != 1 else cell.strip() for index, cell in
-                 enumerate(line.strip('|').split('|'))]
+        cells = [cell.strip() for cell in line.replace('`', '').strip('|').split('|')]
         limit = len(cells) == 6 and re.fullmatch(r'at (least|most) ([\d., ]+?)(?: ([a-zA-Z%]+))?(, a gate)?', cells[4])
         if not limit:
             continue

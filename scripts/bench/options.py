@@ -61,9 +61,7 @@ OPTIONS = (
 # At most one of these is given, apart from the allowed pairs.
 MODES = ('full', 'only', 'soak', 'live', 'connect', 'serve', 'compare', 'report')
 PAIRS = {('only', 'connect'), ('only', 'serve')}
-NOT_MEASURING = {'compare': ('rounds', 'duration', 'sizes', 'quick', 'strict'),
-                 'report': ('rounds', 'duration', 'sizes', 'quick', 'strict', 'out')}
-LARGEST = {'live': 64 << 10}  # of a self-test
+NOT_MEASURING = {'compare': {'compare', 'out'}, 'report': {'report'}}  # the options that go with them
 
 
 class Parser(argparse.ArgumentParser):
@@ -109,9 +107,9 @@ def check(options):
                f'--{name} {given.get(name)}: that is for --{needed}; leave it out')
     refuse('device' in given and 'full' not in given and options.only != 'verbs',
            f'--device {options.device}: that is for the part verbs; add --only verbs or --full')
-    for mode, names in NOT_MEASURING.items():
-        for name in names:
-            refuse(mode in given and name in given, f'--{name}: --{mode} has no use for it; leave it out')
+    for mode, allowed in NOT_MEASURING.items():
+        for name in set(given) - allowed:
+            refuse(mode in given, f'--{name}: --{mode} has no use for it; leave it out')
     for folder in (*(options.compare or ()), *([options.report] if options.report else ())):
         refuse(not Path(folder, 'summary.json').is_file(), f'{folder}: there is no summary.json of this version of '
                'bench.sh; give a folder that bench.sh wrote (--out)')
@@ -128,7 +126,7 @@ def choose(options):
     if options.sizes:
         options.sizes = [int(word.strip('KkMm')) << {'K': 10, 'M': 20}.get(word[-1].upper(), 0)
                          for word in options.sizes.split(',')]
-        refuse(max(options.sizes) > LARGEST.get(options.mode, 16 << 20),
+        refuse(max(options.sizes) > (64 << 10 if options.live else 16 << 20),
                f"--sizes: the largest is {'64K, of a self-test' if options.live else '16M'}; give such as 64,1K,64K")
     options.quick = options.quick or not (options.full or options.only)
     options.duration = float(options.duration) if options.duration else None

@@ -3,15 +3,16 @@
 rows, figures and plots; it overrides what is special about it. Its thresholds are in doc/apps/thresholds.md.
 """
 import re
+import subprocess
+import time
 from dataclasses import dataclass, field
 from typing import Callable
 
-from bench import limits, stats
+from bench import limits, schema, stats
 from bench.processes import Failed
-from bench.session import DOUBTED, SILENT_START_S, Run
+from bench.session import DOUBTED, Run
 
-EXTRA_ROUNDS = 3  # for rows that lack the state of the others
-SCHEMA = 'pollux-bench/2'
+RUNS_MAX = 3      # of a row in a round
 CLIENT = '--connect {address} --size {size} --duration {duration} --warmup {warmup} --out {folder} --name {key}'
 
 
@@ -29,14 +30,15 @@ class Row:
     main: bool = False            # also without --full and --only
     ours: bool = True             # a baseline may fail
     port: int | None = None       # of --serve: the first port plus this; None: for one host
+    each_size: bool = False       # its server serves one size: there is one at each of the ports from there
+    silent: bool = False          # its server prints no line "listening on"
     listen: str = '127.0.0.1:0'
-    patience: str = ''            # options with which --serve waits long for a client
     held: tuple = ()              # a client that is stopped once it has printed a pattern
     measure: Callable | None = None  # of a Run, if not the part's
     more: dict = field(default_factory=dict)  # fields of its results
 
     def programs(self):
-        return set(re.findall(r'\$([\w-]+)', self.server + self.client))
+        return set(re.findall(r'\$([\w-]+)', ' '.join((self.server, self.client, *self.held))))
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def only(*sizes):
 def baseline(key, label, program, options='', ours=False, **more):
     """A program of tests/perf: the same options for both ends."""
     return Row(key, ours=ours, label=label, server=f'{program} --listen {{listen}} {options} --cpu {{server_cpu}}',
-               client=f'{program} {CLIENT} {options} --cpu {{client_cpu}}', patience=' --wait 86400', **more)
+               client=f'{program} {CLIENT} {options} --cpu {{client_cpu}}', **more)
 
 
 def plx(program, idle, provider, end, options=''):
@@ -66,10 +68,10 @@ def plx(program, idle, provider, end, options=''):
     return f'${program} -l {lcore} --idle {idle} --provider {provider} {options} --'
 
 
-def ping(key, label, idle, provider, server='--size {size}', client='', listener=None, **more):
-    """plx-ping at both ends; the listener may have another provider."""
+def ping(key, label, idle, provider, server='--size {size}', client='', **more):
+    """plx-ping at both ends."""
     return Row(key, label=label, **more,
-               server=f"{plx('plx-ping', idle, listener or provider, 'server')} --listen {{listen}} {server}",
+               server=f"{plx('plx-ping', idle, provider, 'server')} --listen {{listen}} {server}",
                client=f"{plx('plx-ping', idle, provider, 'client')} {CLIENT} {client}")
 
 
@@ -83,12 +85,11 @@ class Part:
     main_sizes = ()         # of the main job, if they are others
     fixed_sizes = False     # --sizes does not change them
     seconds = (5, 0.7)      # a run in long and in quick rounds
-    main_seconds = None     # of the main job, if they are others
     columns = stats.TRIPS  # figures in tables; the first is the main one
     pooled = False          # histograms of all rounds of a row become one
     start_s = 0.6           # both ends, and warming up
-    tries = 2               # of a run that a program doubts
-    accepts_doubt = False   # what the last of these tries measured
+    accepts_doubt = False   # if a program doubts its figures twice, they count
+    watched = False         # the CPU time of both ends, in `watches` of a run
     plots = ()
     warmups = (5000, 1000, 100)  # messages of up to 4 KiB, up to 64 KiB, more
 
@@ -98,7 +99,7 @@ class Part:
         """Choose rows and sizes; estimate."""
         options = session.options
         self.session, self.chosen = session, []
-        self.duration = options.duration or options.main and self.main_seconds or self.seconds[options.quick]
+        self.duration = options.duration or self.seconds[options.quick]
         chosen = options.main and self.main_sizes or self.sizes
         self.chosen_sizes = chosen if self.fixed_sizes or not options.sizes else options.sizes
         if session.has_programs(self.name, self.programs):
@@ -113,14 +114,14 @@ class Part:
             return False
         return self.session.has_programs(f'{self.name}: {row.key}', row.programs())
 
-    def port(self, row, _size):
+    def port(self, row, size):
         """Of a server on another host: the first port plus this."""
-        return row.port
+        return row.port + (self.chosen_sizes.index(size) if row.each_size else 0)
 
     def serving(self):
-        """The servers of --serve: a row, the size that the server must know, and the name of its CPU. Baselines sleep
-        until a client connects; plx-ping spins, so it has the other CPU."""
-        return [(row, max(self.chosen_sizes), 'server_cpu' if not row.ours else 'client_cpu') for row in self.chosen]
+        """The servers of --serve: (row, size that the server must know)."""
+        sizes = {row: sorted(filter(row.has, self.chosen_sizes)) for row in self.chosen}
+        return [(row, size) for row, some in sizes.items() for size in (some if row.each_size else some[-1:])]
 
     def warmup(self, size):
         return self.warmups[(size > 4096) + (size > 65536)]
@@ -128,60 +129,55 @@ class Part:
     # Running ------------------------------------------------------------------------------
 
     def run(self):
-        session = self.session
-        for number in range(1, session.rounds + 1):
+        for number in range(1, self.session.rounds + 1):
             for size in self.chosen_sizes:
                 for row in self.chosen:
                     if row.has(size) and number <= row.rounds:
-                        session.progress.step(self.name, f'{self.name}, round {number} of {session.rounds}, '
-                                              f'{stats.size(size)}, {row.key}')
+                        self.session.progress.step(self.name, self.title(row, size, number))
                         self.run_steadily(row, size, number)
-        by_key = {row.key: row for row in self.chosen}
-        for extra in range(1, EXTRA_ROUNDS + 1) if self.timed else ():
-            for key, size in stats.lacking(session.runs[self.name], session.border()):
-                session.say(f'{self.name}, extra round {extra}, {stats.size(size)}, {key}: '
-                            'the others ran in another state of the CPUs')
-                with session.progress.losing('extra rounds, because the CPUs changed state'):
-                    self.run_steadily(by_key[key], size, session.rounds + extra)
 
     def run_steadily(self, row, size, number):
-        """A run, and up to two more if the CPUs changed state meanwhile."""
+        """A run. It is repeated if the CPUs changed state meanwhile, or if its program doubts its figures."""
         session, reason = self.session, ''
-        for again in range(3):
-            before = session.lines[-1]
-            with session.progress.losing(reason):
-                result = self.run_once(row, size, number)
-                after = session.probe_line() if self.timed else before
-            if result is not None:
-                session.keep(self.name, result | {'key': row.key, 'round': number, 'size_bytes': size,
-                                                  'line_ns': stats.known((before, after))})
+        for count in range(1, RUNS_MAX + 1):
+            begun, before = time.monotonic(), session.lines[-1]
+            result = self.run_once(row, size, number)
+            after = session.probe_line() if self.timed else before
+            if reason:
+                session.progress.lost[reason] += time.monotonic() - begun
+            if result and result['doubted'] and count == 1:
+                reason = 'runs repeated, because programs doubted their figures'
+                session.say('    it could not account for its time, or missed its rate')
+                continue
+            if result and result['doubted'] and not self.accepts_doubt:
+                session.fail(f'{self.title(row, size, number)}: status {DOUBTED}: it could not account for its time',
+                             row.ours)
+            elif result:
+                session.runs[self.name].append(result | {'key': row.key, 'round': number, 'size_bytes': size,
+                                                         'line_ns': stats.known((before, after))})
             if not stats.differ(before, after):
                 return
             reason = 'runs repeated, because the CPUs changed state'
-            if again < 2:
+            if count < RUNS_MAX:
                 session.say('    the state of the CPUs changed; once more')
+
+    def title(self, row, size, number):
+        return f'{self.name}, {row.key}, {stats.size(size)}, round {number}'
 
     def run_once(self, row, size, number):
         """The figures of a run, or None if it failed, which is noted."""
-        session, reason = self.session, ''
+        session = self.session
         try:
-            for _ in range(self.tries):
-                run = Run(session, self, row, size, number)
-                self.prepare(run)
-                try:
-                    with session.progress.losing(reason):
-                        result = (session.runner or row.measure or self.measure)(run)
-                finally:
-                    session.processes.end()
-                if not run.doubted:
-                    break
-                reason = 'runs repeated, because programs doubted their figures'
-                session.say('    it could not account for its time, or missed its rate')
-            if run.doubted and not self.accepts_doubt:
-                raise Failed(f'status {DOUBTED}: it could not account for its time')
-        except (Failed, LookupError, OSError, TypeError, ValueError) as cause:  # others: output that it cannot read
+            run = Run(session, self, row, size, number)
+            self.prepare(run)
+            try:
+                result = (session.runner or row.measure or self.measure)(run)
+            finally:
+                session.processes.end()
+        except (Failed, LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError) as cause:
+            # Others than Failed: output that it cannot read.
             what = cause if isinstance(cause, Failed) else f'{type(cause).__name__}: {cause}'
-            session.fail(f'{self.name}, {row.key}, {stats.size(size)}, round {number}: {what}', row.ours)
+            session.fail(f'{self.title(row, size, number)}: {what}', row.ours)
             return None
         result = row.more | result | {'run': run.name, 'doubted': run.doubted}
         session.say('    ' + ', '.join(f'{stats.label(name)} {stats.text(result, name)}' for name in self.columns
@@ -191,19 +187,17 @@ class Part:
     def prepare(self, run):
         """Set values of a run before its server starts."""
 
-    def awaits(self, run, process):
-        """Whether a server listens, within some seconds. Its line "listening on" has the address."""
-        match = process.wait_for(r'listening on (\S+)', SILENT_START_S)
-        run.values['address'] = match and match[1]
-        return bool(match)
-
     def measure(self, run):
         """What a run measured, or Failed."""
         if run.row.server:
             run.serve()
         if run.row.held:
             run.hold(*run.row.held)
-        run.client()
+        run.client(watch=self.watched)
+        return self.read(run)
+
+    def read(self, run):
+        """What its client wrote."""
         return run.read()
 
     def half(self, key, figure, size=64):
@@ -249,7 +243,7 @@ class Part:
 
     def summarize(self, runs):
         """The part in summary.json: rows and thresholds by state. See schema.py."""
-        states = stats.by_state(runs, self.session.border())
+        states = stats.by_state(runs, stats.between(self.session.lines))
         of_states = {state: (some, self.rows_of(some, state)) for state, some in states.items()}
         every = (runs, self.rows_of(runs, ''))
         return self.summary([row for _, rows in of_states.values() for row in rows], of_states, every,
@@ -259,18 +253,12 @@ class Part:
     def summary(self, rows, of_states=None, every=None, **more):
         """Of rows without rounds: their figures are all that thresholds need."""
         every = every or ([], rows)
-        rounds = min(self.session.rounds, max((run['round'] for run in every[0]), default=0))
-        return {'schema': SCHEMA, 'part': self.name, 'rows': rows, 'states': [], 'changed': 0,
+        rounds = max((run['round'] for run in every[0]), default=0)
+        return {'schema': schema.VERSION, 'part': self.name, 'rows': rows, 'states': [], 'changed': 0,
                 'rounds': rounds or None, 'duration_s': self.duration or None,
                 'thresholds': limits.judge(self.name, of_states or {stats.ONE: every}, every)} | more
-
-    # Words --------------------------------------------------------------------------------
 
     def heading(self, row):
         """Of rows that stand together in a table: those of one device or provider, size and state."""
         size = '' if self.fixed_sizes else stats.size(row['size_bytes'])
         return stats.joined(row['key'].partition('@')[2], size, stats.in_state(row['state']))
-
-    def notes(self, _summary):
-        """Sentences after its tables."""
-        return []

@@ -23,7 +23,7 @@ def colours(rows):
 
 def gnuplot(out, name, height, script):
     """Draw plots/NAME.svg and .png. Runs inside the folder, whose name may contain any character."""
-    folder, failed = out / 'plots', ''
+    folder = out / 'plots'
     folder.mkdir(exist_ok=True)
     for kind, terminal in (('svg', f"svg size {WIDTH},{height} font 'DejaVu Sans,{FONT}' background '#ffffff' name "
                             f"'{''.join(c if c.isalnum() else '_' for c in name)}'"),
@@ -31,12 +31,11 @@ def gnuplot(out, name, height, script):
         lines = [f'set terminal {terminal}', f"set output '{name}.{kind}'", "set border 3 linecolor '#555555'",
                  'set tics nomirror', "set grid linetype 1 linewidth 1 linecolor '#dddddd'", 'set key off', *script]
         try:
-            done = subprocess.run(['gnuplot'], input='\n'.join(lines), text=True, cwd=folder, capture_output=True,
-                                  timeout=60, check=False)
-            failed = failed or (done.stderr if done.returncode else '')
+            subprocess.run(['gnuplot'], input='\n'.join(lines), text=True, cwd=folder, capture_output=True, timeout=60,
+                           check=True)
         except (OSError, subprocess.SubprocessError) as error:
-            failed = str(error)
-    return [f'plots/{name}: {failed.strip().splitlines()[-1]}'] if failed else []
+            return [f"plots/{name}: {(getattr(error, 'stderr', '') or str(error)).strip().splitlines()[-1]}"]
+    return []
 
 
 def quoted(text):

@@ -10,7 +10,6 @@ import subprocess
 import time
 from pathlib import Path
 
-SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 TERM_GRACE_S = 1.0
 
 
@@ -35,19 +34,9 @@ class Stopped(BaseException):
 def raise_on_signals():
     def stop(*arguments):
         raise Stopped(*arguments)
-    for signum in SIGNALS:
+    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(signum) is not signal.SIG_IGN:  # as after nohup
             signal.signal(signum, stop)
-
-
-@contextlib.contextmanager
-def signals_held():
-    """Children are ended whole, also if the user presses Ctrl-C twice."""
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 class Process:
@@ -57,11 +46,10 @@ class Process:
         self.name, self.stopped = name, False
         self.log, self.err = folder / f'{name}.log', folder / f'{name}.err'
         (folder / f'{name}.command').write_text(shlex.join(map(str, command)) + '\n')
-        # It ends with the bench, even if that is killed.
+        # It ends with the bench, even if that is killed, or stopped by a second Ctrl-C while it ends its processes.
         with open(self.log, 'wb') as log, open(self.err, 'wb') as err:
             self.popen = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--', *map(str, command)], stdout=log,
-                                          stderr=err, stdin=subprocess.DEVNULL, start_new_session=True,
-                                          preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()))
+                                          stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
         self.pid = self.popen.pid
 
     def running(self):
@@ -120,21 +108,19 @@ class Processes:
         self.running = []
 
     def start(self, name, command, folder):
-        with signals_held():
-            self.running.append(Process(name, command, folder))
+        self.running.append(Process(name, command, folder))
         return self.running[-1]
 
     def end(self):
         """End all of them, within a short time."""
-        with signals_held():
-            for process in self.running:
-                process.signal(signal.SIGKILL if process.stopped else signal.SIGTERM)
-            deadline = time.monotonic() + TERM_GRACE_S
-            for process in self.running:
-                process.wait(max(0, deadline - time.monotonic()))
-                process.signal(signal.SIGKILL)  # also what it started
-                process.popen.wait()
-            self.running.clear()
+        for process in self.running:
+            process.signal(signal.SIGKILL if process.stopped else signal.SIGTERM)
+        deadline = time.monotonic() + TERM_GRACE_S
+        for process in self.running:
+            process.wait(max(0, deadline - time.monotonic()))
+            process.signal(signal.SIGKILL)  # also what it started
+            process.popen.wait()
+        self.running.clear()
 
 
 class Watch:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from bench import limits, plots, stats
 
-MI_B = 1 << 20
-
 
 # Blocks as Markdown and as a page --------------------------------------------------------------
 
@@ -134,8 +132,8 @@ def overview(summary):
              if row.get('messages_per_s') or row.get('mmsg_per_s')]
 
     def rates(row):
-        small, large = row(64).get('messages_per_s'), row(MI_B).get('messages_per_s')
-        return [f'{small / 1e6:.2f}' if small else '', f'{large * MI_B / 1e9:.1f}' if large else '']
+        small, large = row(64).get('messages_per_s'), row(1 << 20).get('messages_per_s')
+        return [f'{small / 1e6:.2f}' if small else '', f'{large * (1 << 20) / 1e9:.1f}' if large else '']
 
     def percentiles(row):
         return [stats.us(row(64)[name]) if row(64).get(name) else '' for name in ('p50_ns', 'p90_ns', 'p99_ns')]
@@ -161,7 +159,6 @@ def details(out, summary, parts):
             groups.setdefault((part.heading(row), row['figure']), []).append(row)
         for (heading, figure), rows in groups.items():
             yield from (('h3', heading), table_of(part, figure, rows))
-        yield from (('p', note) for note in part.notes(result))
         yield from (('plot', path) for path in sorted((out / 'plots').glob(f'{name}-*.svg')))
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One run of the bench: what its parts share, the runs of rows, and how far it is."""
 import collections
-import contextlib
 import json
 import os
 import random
@@ -33,7 +32,7 @@ class Progress:
 
     def __init__(self, say):
         self.say, self.begun, self.steps, self.done, self.all_s, self.done_s = say, None, 0, 0, 0, 0
-        self.each, self.lost = {}, collections.defaultdict(list)
+        self.each, self.lost = {}, collections.Counter()  # seconds lost, by reason
 
     def expect(self, name, steps, each_s):
         self.each[name] = each_s
@@ -50,21 +49,12 @@ class Progress:
         self.done_s += self.each.get(name, 0)
         self.say(f'[{self.done}/{self.steps}, {stats.seconds(max(0, left))} left] {text}')
 
-    @contextlib.contextmanager
-    def losing(self, reason, spared_s=0):
-        """The time of what runs inside is lost, except for what is spared; without a reason, nothing is."""
-        begun = time.monotonic()
-        yield
-        if reason and (lost_s := time.monotonic() - begun - spared_s) > 0:
-            self.lost[reason].append(lost_s)
-
     def why_late(self):
         """A sentence if it took much longer than estimated; or None."""
         took = time.monotonic() - self.begun if self.begun else 0
         if took < LATE * self.done_s or took - self.done_s < LATE_S:
             return None
-        reasons = [f'{reason} ({len(lost)} times, {stats.seconds(sum(lost))})' for reason, lost in
-                   sorted(self.lost.items(), key=lambda item: -sum(item[1])) if sum(lost) >= 1]
+        reasons = [f'{reason} ({stats.seconds(lost)})' for reason, lost in self.lost.most_common() if lost >= 1]
         return (f'It took {stats.seconds(took)}; the estimate was {stats.seconds(self.done_s)}. Reasons: '
                 f"{'; '.join(reasons + ['programs that started, ended or ran slowly'])}.")
 
@@ -98,10 +88,9 @@ class Session:
 
     def use(self, programs):
         """Programs by name, and what command lines name in addition to them."""
-        old = tuple(map(int, (host.library('libfabric') + '.0').split('.')[:2])) < (1, 18) if programs else False
+        old = re.match(r'1\.(\d|1[0-7])\b', host.library('libfabric'))
         self.programs = programs
-        self.values = programs | {'server_cpu': self.cpus[0], 'client_cpu': self.cpus[1], 'out': self.out,
-                                  'fi': 'net' if old else 'tcp'}
+        self.values = programs | {'server_cpu': self.cpus[0], 'client_cpu': self.cpus[1], 'fi': 'net' if old else 'tcp'}
 
     def has_programs(self, part, names):
         """Whether the build has them, and the host those of others."""
@@ -113,44 +102,26 @@ class Session:
                 self.failures.append(f'{part}: the build has no program {program}')
         return not missing
 
-    def run_program(self, name, line, limit_s, allowed=(0,)):
-        """The output of a program. Its files are in runs/."""
-        process = self.processes.start(name, fill(line, self.values), self.out / 'runs')
-        status = process.wait(limit_s)
-        self.processes.end()
-        if status not in allowed:
-            how = f'took longer than {limit_s} s' if status is None else f'status {status}'
-            raise Failed(f'{name}: {how}: {process.last_words()}')
-        return process.log.read_text(errors='replace')
-
     def probe_line(self):
         """Measure the round trip of a cache line between the CPUs; None if that is impossible."""
-        text = ''
         if not self.probe and self.options.mode == 'local' and 'cache-line' in self.programs:
             text = host.output(self.programs['cache-line'], *map(str, self.cpus[:2]))
-        self.lines.append(self.probe() if self.probe else float(text) if text else None)
-        self.append('lines', self.lines[-1])
+            self.lines.append(float(text) if text else None)
+        else:
+            self.lines.append(self.probe and self.probe())
+        with open(self.out / 'runs/lines', 'a', encoding='utf-8') as file:
+            print(json.dumps(self.lines[-1]), file=file)
         return self.lines[-1]
-
-    def border(self):
-        return stats.between(self.lines)
-
-    def append(self, name, value):
-        with open(self.out / 'runs' / name, 'a', encoding='utf-8') as file:
-            print(json.dumps(value), file=file)
-
-    def keep(self, part, result):
-        self.runs[part].append(result)
-        self.append(f'{part}.ndjson', result)
 
     def watch_platform(self):
         """What other processes take from the CPUs, while only the clock is read."""
         self.progress.step('platform', 'the platform alone: who else takes the CPUs')
+        path = self.out / 'hiccups.json'
         try:
-            self.run_program('hiccup', '$hiccup --cpus {server_cpu},{client_cpu} --duration 2 --json {out}/hiccups.json',
-                             30)
-            self.hiccups = json.loads((self.out / 'hiccups.json').read_text())
-        except (Failed, OSError, ValueError, KeyError) as cause:
+            host.output(self.programs['hiccup'], '--cpus', f'{self.cpus[0]},{self.cpus[1]}', '--duration', '2', '--json',
+                        path)
+            self.hiccups = json.loads(path.read_text())
+        except (KeyError, OSError, ValueError) as cause:
             self.fail(f'hiccup: {cause}')
 
     def measure(self):
@@ -168,24 +139,24 @@ class Session:
     def serve(self, part):
         """Servers for --connect on another host. Each restarts when its client has disconnected."""
         servers, served = {}, part.serving()
-        last = at(self.options.listen, max(part.port(row, size) for row, size, _ in served))
+        last = at(self.options.listen, max(part.port(row, size) for row, size in served))
         self.say(f"serving {part.name} on {self.options.listen}, up to port {last.rpartition(':')[2]}; end with Ctrl-C")
-        for row, size, cpu in served:
+        for row, size in served:
             run = Run(self, part, row, size, 'serve')
             part.prepare(run)
             listen = at(self.options.listen, part.port(row, size))
-            run.values |= {'listen': listen, 'port': listen.rpartition(':')[2], 'server_cpu': run.values[cpu],
-                           'cpu': run.values[cpu]}
+            # Servers sleep until a client connects, except plx-ping, which has the other CPU.
+            cpu = run.values['client_cpu' if row.ours and row.more.get('idle') != 'event' else 'server_cpu']
+            run.values |= {'listen': listen, 'port': listen.rpartition(':')[2], 'server_cpu': cpu, 'cpu': cpu}
             servers[run] = None
         while True:
             for run, old in servers.items():
                 if old and old.running():
                     continue
-                servers[run] = run.start('server', run.row.server + run.row.patience)
-                if not part.awaits(run, servers[run]):
+                patience = '' if run.row.ours or run.row.silent else ' --wait 86400'  # for its client
+                servers[run] = run.start('server', run.row.server + patience)
+                if not run.awaits(servers[run]):
                     self.say(f'{run.row.key}: not up: {servers[run].last_words()}')
-                    if not old:
-                        raise Failed(f'{run.row.key} did not start')
                 if old:
                     self.processes.running.remove(old)
             time.sleep(0.2)
@@ -216,12 +187,23 @@ class Run:
             return
         for _ in range(tries):
             self.values |= {'port': random.randrange(20000, 30000), 'address': None}
-            self.server = self.start('server', self.row.server)
-            with self.session.progress.losing('slow starts', 0.5):
-                if self.part.awaits(self, self.server):
-                    return
+            begun, self.server = time.monotonic(), self.start('server', self.row.server)
+            listens = self.awaits(self.server)
+            self.session.progress.lost['slow starts'] += max(0, time.monotonic() - begun - 0.5)
+            if listens:
+                return
             self.session.processes.end()
         raise Failed(f'the server did not start: {self.server.last_words()}')
+
+    def awaits(self, server):
+        """Whether it listens, within some seconds. Its line "listening on" has the address, if it prints anything."""
+        if self.row.silent:
+            time.sleep(1)
+            self.values['address'] = at(self.values['listen'], int(self.values['port']))
+            return server.running()
+        match = server.wait_for(r'listening on (\S+)', SILENT_START_S)
+        self.values['address'] = match and match[1]
+        return bool(match)
 
     def finish(self, process):
         """Wait for the process that measures. A program that doubts its figures ends with status 3."""
@@ -242,12 +224,12 @@ class Run:
                 if not left or expected not in str(cause) + self.output():
                     raise
 
-    def client(self, line=None, watch=()):
-        """Run the client to its end. watch: names of the server's and the client's side in `watches`."""
+    def client(self, line=None, watch=False):
+        """Run the client to its end."""
         client = self.start('client', line or self.row.client)
         if watch:
             time.sleep(0.1)  # until both are at work
-            self.watches |= {watch[0]: Watch(self.server), watch[1]: Watch(client)}
+            self.watches = {'server': Watch(self.server), 'client': Watch(client)}
         self.finish(client)
 
     def hold(self, line, pattern):

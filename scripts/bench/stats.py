@@ -4,6 +4,7 @@
 A hypervisor moves virtual CPUs between near and distant cores within minutes, and a comparison across such a move
 means nothing. Each run has `line_ns`: round trips of a cache line between the two CPUs before and after it.
 """
+import itertools
 import math
 import statistics
 
@@ -96,17 +97,6 @@ def by_state(runs, border):
     return dict(sorted(states.items(), key=lambda item: -len(item[1])))
 
 
-def lacking(runs, border):
-    """(key, size) of rows without a run in the state that most rows of that size have."""
-    found = []
-    for size in sorted({run['size_bytes'] for run in runs}):
-        of_size = [run for run in runs if run['size_bytes'] == size]
-        states = [{run['key'] for run in some} for some in by_state(of_size, border).values()]
-        most = max(states, key=len, default=set())
-        found += [(key, size) for key in sorted({run['key'] for run in of_size} - most)]
-    return found
-
-
 def describe_cpus(lines):
     """The round trip of a cache line: near_ns and far_ns with two states, line_ns with one."""
     lines, border = known(lines), between(lines)
@@ -135,20 +125,13 @@ def pool(buckets):
     return [(low, high, count) for (low, high), count in sorted(counts.items())]
 
 
-def percentile(buckets, fraction):
-    """The greatest value of the bucket; None with fewer than ten values above it."""
-    total, passed = sum(count for _, _, count in buckets), 0
-    for _, high, count in buckets if total * (1 - fraction) >= 10 - 1e-9 else ():
-        passed += count
-        if passed >= total * fraction - 1e-9:
-            return high
-    return None
-
-
 def percentiles(buckets, greatest):
-    found = {f'p{name}_ns': percentile(buckets, fraction) for name, fraction in
-             (('50', 0.5), ('90', 0.9), ('99', 0.99), ('99_9', 0.999), ('99_99', 0.9999))}
-    return {name: value and min(value, greatest) for name, value in found.items()}
+    """Of each the greatest value of its bucket; None with fewer than ten values above it."""
+    found, passed = {}, list(itertools.accumulate(count for *_, count in buckets))
+    for name, fraction in (('50', 0.5), ('90', 0.9), ('99', 0.99), ('99_9', 0.999), ('99_99', 0.9999)):
+        high = next(high for (_, high, _), below in zip(buckets, passed) if below >= passed[-1] * fraction - 1e-9)
+        found[f'p{name}_ns'] = min(high, greatest) if passed[-1] * (1 - fraction) >= 10 - 1e-9 else None
+    return found
 
 
 # As text ---------------------------------------------------------------------------------------

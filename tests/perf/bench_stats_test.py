@@ -43,11 +43,6 @@ class States(unittest.TestCase):
         runs = [run('a', 1, (140, 150)), run('a', 2, (140, 565)), run('a', 3, (565, 570)), run('b', 1, (140, 140))]
         self.assertEqual({state: len(some) for state, some in stats.by_state(runs, 281).items()}, {'near': 2, 'far': 1})
 
-    def test_it_is_known_which_rows_must_run_again(self):
-        runs = [run('a', 1, (140,)), run('b', 1, (140,)), run('c', 1, (565,)), run('c', 2, (140, 565)),
-                run('a', 1, (565,), 1024)]
-        self.assertEqual(stats.lacking(runs, 281), [('c', 64)])
-
     def test_round_trips_of_the_cache_line(self):
         self.assertEqual(stats.describe_cpus([140, None, 150, 570, 570]), {'near_ns': 145, 'far_ns': 570})
         self.assertEqual(stats.describe_cpus([140, 150, 160]), {'line_ns': 150})

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from bench import stats
-from bench.part import Part, Plot
+from bench.part import Part, Plot, Row
 from bench.processes import Failed
 
 KNOWN = Path(__file__).resolve().parents[3] / 'tests/perf/instructions.json'
@@ -19,87 +19,67 @@ EXACT = 0.01    # how much counts of one program differ
 LIMIT_S = 300
 
 
-class Counts(Part):
-    """`steps` are measured once each; `measure` returns what to keep."""
-    timed = False
-    fixed_sizes = True
-    steps = ()
-    step_s = 2
-
-    def begin(self, session):
-        self.session, self.chosen = session, session.has_programs(self.name, self.programs)
-        session.progress.expect(self.name, len(self.steps), self.step_s)
-
-    def run(self):
-        for step in self.steps if self.chosen else ():
-            self.session.progress.step(self.name, f'{self.name}, {step}')
-            try:
-                self.session.keep(self.name, self.measure(step))
-            except (Failed, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as cause:
-                self.session.fail(f'{self.name}, {step}: {cause}')
-
-    def row(self, key, figure, size, values, **more):
-        return {'key': key, 'figure': figure, 'size_bytes': size, 'state': stats.ONE, 'ours': True, 'base': None,
-                'ratio': None} | values | more
+def row(key, figure, size, values, **more):
+    return {'key': key, 'figure': figure, 'size_bytes': size, 'state': stats.ONE, 'ours': True, 'base': None,
+            'ratio': None} | values | more
 
 
-def ratios(values, peer, names):
-    """Of a figure over its peer's, with what its rounds say of the noise."""
-    return {'ratio_least': values[names[0]] / peer, 'ratio_greatest': values[names[1]] / peer} if peer else {}
+def ratios(least, greatest, peer):
+    """Of a figure over its peer's: what its rounds show of the noise."""
+    return {'ratio_least': least / peer, 'ratio_greatest': greatest / peer} if peer and least else {}
 
 
-class Rings(Counts):
+class Rings(Part):
     name = 'rings'
+    timed = False
     programs = ('plx-perf', 'plx-perf-dpdk')
+    sizes = (8,)
+    fixed_sizes = True
     columns = ('cycles_per_elem', 'peer_cycles_per_elem', 'hop_ns', 'hop_p99_ns', 'kib_at_4_lcores')
-    # The memory of caches is measured with four lcores; the last two use the pool once, and sleep.
-    steps = ('ring', 'pool', 'hop')
-    plots = tuple(Plot(f'{lcores}-lcores', 'burst', ('cycles_per_elem', 'peer_cycles_per_elem'), ('spsc', 'mpsc', 'mpmc'),
-                       by='variant', when=lambda row, lcores=lcores: row['key'].startswith('ring')
-                       and row['lcores'] == lcores) for lcores in (1, 2))
+    plots = tuple(Plot(f'{lcores}-lcores', 'burst', ('cycles_per_elem', 'peer_cycles_per_elem'),
+                       ('spsc', 'mpsc', 'mpmc'), by='variant', when=lambda row, lcores=lcores:
+                       row['key'].startswith('ring') and row['lcores'] == lcores) for lcores in (1, 2))
 
     def begin(self, session):
-        options = session.options
-        self.programs = ('plx-perf-dpdk' if 'plx-perf-dpdk' in session.programs else 'plx-perf',)
-        if self.programs == ('plx-perf',):
+        options, (perf, against) = session.options, ('plx-perf-dpdk', '--compare dpdk')
+        if perf not in session.programs:
+            perf, against = 'plx-perf', ''
             session.leave_out("rings: DPDK's: libdpdk-dev was not there when the build folder was configured")
         self.few = min(options.rounds_given or (5 if options.quick else 15), 101)
-        self.step_s = 6 if options.quick else 40
+        short, long, self.start_s = ('10ms', '100ms', 6) if options.quick else ('40ms', '500ms', 40)
+        # The memory of caches is measured with four lcores; the last two use the pool once, and sleep.
+        self.rows = [
+            Row(mode, rounds=1, client=f'${perf} {mode} --log-level error -l 0@{{server_cpu}},1@{{client_cpu}}{lcores} '
+                f'-- --rounds {self.few} {rest} --json {{folder}}/{{key}}.json') for mode, lcores, rest in (
+                    ('ring', '', f'--duration {short} {against}'),
+                    ('pool', ',2@{server_cpu},3@{client_cpu}', f'--duration {short} {against}'),
+                    ('hop', '', f'--duration {long} --with-idle-tcp --histogram {{folder}}/hop.hgrm'))]
+        self.programs, self.seconds = (), (0, 0)  # plx-perf has its own rounds
         super().begin(session)
 
-    def measure(self, mode):
-        short, long = ('10ms', '100ms') if self.session.options.quick else ('40ms', '500ms')
-        dpdk = f" --duration {short}{' --compare dpdk' if self.programs[0].endswith('dpdk') else ''}"
-        options = {'ring': dpdk, 'pool': ',2@{server_cpu},3@{client_cpu}' + dpdk,
-                   'hop': f' --duration {long} --with-idle-tcp --histogram {{out}}/runs/hop.hgrm'}[mode].split(' ', 1)
-        self.session.say(self.session.run_program(f'rings-{mode}', f'${self.programs[0]} {mode} --log-level error -l '
-                         f'0@{{server_cpu}},1@{{client_cpu}}{options[0]} -- --rounds {self.few} {options[1]} '
-                         f'--json {{out}}/runs/{mode}.json', LIMIT_S).rstrip())
-        return {'mode': mode} | json.loads((self.session.out / f'runs/{mode}.json').read_text())
+    def prepare(self, run):
+        run.limit_s = LIMIT_S
 
     def summarize(self, runs):
         """A row counts in the state with the most rounds: plx-perf compares within one."""
         rows = []
-        for row in sorted((row for run in runs for row in run.get('rows', [])), key=lambda row: -row['rounds']):
-            key = f"{row['name']}-{row['variant']}-{row['lcores']}-lcore-burst-{row['burst']}"
-            rows.append(self.row(key, 'cycles_per_elem', 8, row, base=row.get('peer'),
-                                 cycles_per_elem_least=row['cycles_least'],
-                                 cycles_per_elem_greatest=row['cycles_greatest'],
-                                 **ratios(row, row.get('peer_cycles_per_elem'), ('cycles_least', 'cycles_greatest'))))
+        for one in sorted((one for run in runs for one in run.get('rows', [])), key=lambda one: -one['rounds']):
+            least, greatest, peer = one['cycles_least'], one['cycles_greatest'], one.get('peer_cycles_per_elem')
+            rows.append(row(f"{one['name']}-{one['variant']}-{one['lcores']}-lcore-burst-{one['burst']}",
+                            'cycles_per_elem', 8, one, base=one.get('peer'), cycles_per_elem_least=least,
+                            cycles_per_elem_greatest=greatest, **ratios(least, greatest, peer)))
         hop, caches = (next((run[name] for run in runs if run.get(name)), {}) for name in ('hop', 'caches'))
         for name, values in hop.items():
             if not isinstance(values, dict):
                 continue
-            found = {'hop_ns': values['p50_ns'], 'hop_p99_ns': values.get('p99_ns'), 'ratio': values.get('ratio'),
-                     'hop_ns_least': values.get('p50_least_ns'), 'hop_ns_greatest': values.get('p50_greatest_ns')}
+            p50, ratio, least, greatest = map(values.get, ('p50_ns', 'ratio', 'p50_least_ns', 'p50_greatest_ns'))
+            found = {'hop_ns': p50, 'hop_p99_ns': values.get('p99_ns'), 'ratio': ratio, 'hop_ns_least': least,
+                     'hop_ns_greatest': greatest} | ratios(least, greatest, ratio and p50 / ratio)
             if 'cold_poll_wait_ns' in values:  # plx-perf compares each round with that round's bare line
-                found['ratio_without_polls'] = (values['p50_ns'] - values['cold_poll_wait_ns']) / hop['bare_ns']
-            if values.get('ratio') and found['hop_ns_least']:
-                found |= ratios(found, values['p50_ns'] / values['ratio'], ('hop_ns_least', 'hop_ns_greatest'))
-            rows.append(self.row(f'hop-{name}', 'hop_ns', 8, found, base='bare' if values.get('ratio') else None,
-                                 rounds=self.few))
+                found['ratio_without_polls'] = (p50 - values['cold_poll_wait_ns']) / hop['bare_ns']
+            rows.append(row(f'hop-{name}', 'hop_ns', 8, found, base='bare' if ratio else None, rounds=self.few))
         if caches.get('bytes'):
-            rows.append(self.row('caches-of-a-pool', 'kib_at_4_lcores', 8, {
+            rows.append(row('caches-of-a-pool', 'kib_at_4_lcores', 8, {
                 'kib_at_4_lcores': caches['bytes'] / caches['lcores'] * 4 / 1024}))
         return self.summary(rows, rounds=self.few)
 
@@ -122,22 +102,24 @@ def count(program, provider, row):
     return round(int(total[1]) / MESSAGES)
 
 
-class Instructions(Counts):
+class Instructions(Part):
     name = 'instructions'
+    timed = False
     programs = ('instructions',)
+    rows = tuple(Row(f'{name} {provider}', rounds=1, ours=name != 'raw', more={'known': number})
+                 for provider, name, number in known('release'))
+    sizes = (64,)
+    fixed_sizes = True
+    seconds = (0, 0)
+    start_s = 2
     columns = ('instructions', 'known')
-    steps = tuple(f'{row} {provider} {number}' for provider, row, number in known('release'))
 
-    def measure(self, step):
-        row, provider, number = step.split()
-        counted = count(self.session.programs['instructions'], provider, row)
-        self.session.say(f'    {counted} instructions, known {number}')
-        return {'key': f'{row} {provider}', 'instructions': counted, 'known': int(number)}
+    def measure(self, run):
+        name, provider = run.row.key.split()
+        return {'instructions': count(run.values['instructions'], provider, name)}
 
     def summarize(self, runs):
-        rows = []
-        for run in runs:
-            ratio = run['instructions'] / run['known']
-            rows.append(self.row(run['key'], 'instructions', 64, run, ours=not run['key'].startswith('raw'), base='known',
-                                 ratio=ratio, ratio_least=ratio, ratio_greatest=ratio, noise=EXACT))
-        return self.summary(rows)
+        return self.summary([row(
+            run['key'], 'instructions', 64, run, ours=not run['key'].startswith('raw'), base='known', noise=EXACT,
+            ratio=run['instructions'] / run['known'], **ratios(run['instructions'], run['instructions'], run['known']))
+                             for run in runs])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part idle: what a mostly idle server costs by idle policy, provider and load: CPU time, wake-ups, round trips. The
 part links: the cost of thousands of idle TCP links for the lcore that accepted them."""
-import resource
 import time
 
 from bench import limits
@@ -43,7 +42,6 @@ class Idle(Part):
     sizes = (64,)
     fixed_sizes = True
     seconds = (2.5, 1.1)
-    tries = 3  # if the host delayed the client below its rate
     accepts_doubt = True
     columns = ('p50_ns', 'p99_ns', 'cpu_percent', 'wakes_per_s')
     plots = tuple(Plot(provider, 'rate', ('cpu_percent', 'p50_ns', 'p99_ns'), tuple(POLICIES), by='policy',
@@ -56,19 +54,18 @@ class Idle(Part):
         return (needed or not (self.session.options.quick or row.more['load'] == 'silence')) and super().chooses(row)
 
     def measure(self, run):
-        load, quick, client, data = run.row.more['load'], self.session.options.quick, None, {}
+        load, quick, data = run.row.more['load'], self.session.options.quick, {}
         run.limit_s = 300
         run.values |= {'interval': '1s' if quick else '10s', 'silences': 3 if quick else 9}
         run.serve()
-        if load != 'none':
-            client = run.start('client', run.row.client)
+        client = run.start('client', run.row.client) if run.row.client else run.server
         time.sleep(SETTLE_S.get(load, WARMUP_S))
         watch = run.watches['server'] = Watch(run.server)
         if load in SETTLE_S:
             time.sleep(3 if quick else 10)
             watch.look()
-            if client and not client.running():
-                raise Failed(f'client: {client.last_words()}')
+            if not client.running():
+                raise Failed(f'{client.name}: {client.last_words()}')
         else:
             run.finish(client)
             data = run.read('client')
@@ -80,7 +77,6 @@ class Idle(Part):
 
 
 UNLIMITED = '--links-max none --links-per-host none --accepts-per-s none --handshakes-max none'
-SPARE_FILES = 500
 
 
 def links(count, memory='', **more):
@@ -99,22 +95,12 @@ class Links(Part):
     fixed_sizes = True
     seconds = (5, 2)
     start_s = 10
-    tries = 1
     columns = ('turn_ns', 'longest_turn_ns', 'bytes_per_link', 'cpu_percent', 'wakes_per_s')
-
-    def chooses(self, row):
-        needs, files = row.more['links'] + SPARE_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        if files not in (resource.RLIM_INFINITY, -1) and files < needs:
-            self.session.leave_out(f'links: {row.key}, which needs ulimit -Hn {needs}, and it is {files}')
-            return False
-        return super().chooses(row)
 
     def measure(self, run):
         run.limit_s = 330
         run.serve()
         run.start('client', run.row.client)
         run.finish(run.server)
-        result = run.read()
-        if run.row.more['links'] != 10000:  # the process's one-time cost; memory that was allocated before
-            result['bytes_per_link'] = None
-        return result
+        once = run.row.more['links'] != 10000  # the process's one-time cost, or memory that was allocated before
+        return run.read() | ({'bytes_per_link': None} if once else {})

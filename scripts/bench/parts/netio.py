@@ -74,6 +74,7 @@ class Netio(Part):
     main_sizes = (64, 1 << 20)
     seconds = (1.5, 0.25)
     warmups = (20000, 1000, 100)
+    watched = True
     columns = ('gbit_per_s', 'mmsg_per_s', 'p50_ns', 'p99_ns', 'cycles_per_copy', 'kept', 'cpu_percent_sender',
                'cpu_percent_receiver')
     plots = (Plot('size', 'size_bytes', ('mmsg_per_s', 'gbit_per_s'), (
@@ -88,24 +89,19 @@ class Netio(Part):
             run.values |= {'rate': round(self.half(HALF_OF, 'mmsg_per_s') * 1e6 / 4),
                            'duration': self.session.options.duration or max(1, self.duration)}
 
-    def measure(self, run):
+    def read(self, run, data=None):
+        """What a program wrote, as a run of this part."""
         publishes = 'subscribers' in run.row.more
-        run.serve()
-        if run.row.held:
-            run.hold(*run.row.held)
-        run.client(watch=('sender', 'receiver') if publishes else ('receiver', 'sender'))
-        if publishes:  # it has the figures, and would wait for the stopped one
+        if publishes and run.server:  # it has the figures, and would wait for the stopped one
             for process in self.session.processes.running:
                 if process.stopped:
                     process.popen.kill()
             run.finish(run.server)
-        return self.read(run, run.read())
-
-    @staticmethod
-    def read(run, data):
-        """What a program wrote, as a run of this part."""
+        data = run.read() if data is None else data
         data = (data[0] if data else {}) if isinstance(data, list) else data  # a row for each size
-        usage = {f'cpu_percent_{side}': watch.cpu_percent for side, watch in run.watches.items()}
+        sender, receiver = ('server', 'client') if publishes else ('client', 'server')
+        usage = {f'cpu_percent_{side}': run.watches[end].cpu_percent for side, end in
+                 (('sender', sender), ('receiver', receiver)) if run.watches}
         got = {name: data[name] for name in ('provider', 'p50_ns', 'p99_ns', 'mmsg_per_s', 'gbit_per_s',
                                              'cycles_per_copy') if data.get(name) is not None} | usage
         got['count'] = next((data[name] for name in ('copies', 'messages', 'round_trips', 'count') if name in data), 0)

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part verbs: round trips over RDMA devices, through Pollux, libfabric alone and perftest's ib_send_lat."""
 import json
-import time
 
 from bench import stats
 from bench.baselines import read_send_lat
-from bench.host import cpus_of
+from bench.host import cpus_of, output
 from bench.part import Part, Row, baseline, only, ping
 from bench.processes import Failed
-
-# The port of each server: the first port plus this. ib_send_lat serves one size at each port.
-PORTS = {'raw-fi-verbs': 0, 'raw-fi-verbs-event': 1, 'verbs-poll': 2, 'verbs-event': 3, 'ib-send-lat': 4,
-         'ib-send-lat-event': 4}
 
 
 def usable_devices(info):
@@ -31,26 +26,30 @@ def usable_devices(info):
     return list(found.values())
 
 
-def why_none(info):
-    """Why there is no usable device."""
-    if info.get('rdma') == []:
-        return 'this host has no RDMA device'
-    return '; '.join(check['seen'] for check in info.get('doctor', []) if check['id'].startswith('rdma')) or \
-        'plx-info shows none'
-
-
 def rows_of(device):
     """Compared rows are adjacent."""
     name, rows = device['device'], []
-    for suffix, idle, option in (('', 'poll', ''), ('-event', 'event', ' -e')):
-        more = {'port': 0, 'more': {'device': name, 'idle': idle}} | ({'has': only(64)} if suffix else {})
+    for number, (suffix, idle, option) in enumerate((('', 'poll', ''), ('-event', 'event', ' -e'))):
+        more = {'more': {'device': name, 'idle': idle}} | ({'has': only(64)} if suffix else {})
         send_lat = 'taskset -c {cpu} $ib_send_lat -R -F -H -d {device} -p {port} -s {size} -n {trips}' + option
         rows += [
-            Row(f'ib-send-lat{suffix}@{name}', send_lat, send_lat, ours=False, **more),
-            baseline(f'raw-fi-verbs{suffix}@{name}', '', '$raw-fi', f'--provider verbs --idle {idle}',
+            Row(f'ib-send-lat{suffix}@{name}', send_lat, send_lat, ours=False, port=5 - number, silent=True,
+                each_size=not suffix, measure=measure_send_lat, **more),
+            baseline(f'raw-fi-verbs{suffix}@{name}', '', '$raw-fi', f'--provider verbs --idle {idle}', port=number,
                      bases=(f'ib-send-lat{suffix}@{name}',), **more),
-            ping(f'verbs-{idle}@{name}', '', idle, 'verbs', bases=(f'raw-fi-verbs{suffix}@{name}',), **more)]
+            ping(f'verbs-{idle}@{name}', '', idle, 'verbs', bases=(f'raw-fi-verbs{suffix}@{name}',), port=2 + number,
+                 **more)]
     return rows
+
+
+def measure_send_lat(run):
+    run.serve()
+    host, _, run.values['port'] = run.values['address'].rpartition(':')
+    run.values['cpu'] = run.values['client_cpu']
+    run.client_soon(f'{run.row.client} {host}', 5, 0.5)
+    result, buckets = read_send_lat(run.output())
+    stats.write_histogram(run.folder / f"{run.values['key']}.csv", buckets)
+    return result
 
 
 class Verbs(Part):
@@ -62,10 +61,9 @@ class Verbs(Part):
     pooled = True
 
     def begin(self, session):
-        self.session, info = session, self.info(session)
-        devices = usable_devices(info)
+        self.session, devices = session, usable_devices(self.info(session))
         if not devices:
-            why = f'verbs: no RDMA device with an active port and an IP address: {why_none(info)}'
+            why = 'verbs: no RDMA device with an active port and an IP address; see plx-info --doctor'
             if session.options.parts == ['verbs']:
                 raise Failed(why)
             session.leave_out(why)
@@ -76,14 +74,16 @@ class Verbs(Part):
         super().begin(session)
         for device in devices:
             server, client = self.cpus(device)
-            session.say(f"verbs on {device['device']} ({device['transport']}): CPU {server} serves, CPU {client} "
-                        'measures')
+            session.notes.append(
+                f"{device['device']}: {device['transport']}, {device['rate']}, MTU {device['mtu_bytes']}, "
+                f"{device['address']}, NUMA node {device['node']}; CPU {server} serves, CPU {client} measures.")
+            session.say(session.notes[-1])
 
     @staticmethod
     def info(session):
         try:
-            return json.loads(session.run_program('plx-info', '$plx-info --format json', 60, allowed=range(3)))
-        except (Failed, KeyError, ValueError):
+            return json.loads(output(session.programs['plx-info'], '--format', 'json', check=False))
+        except (KeyError, ValueError):
             return {}
 
     def chosen_devices(self, devices, options):
@@ -110,16 +110,6 @@ class Verbs(Part):
         near = [cpu for cpu in cpus_of(device['cpus'] or '') if cpu in self.session.cpus]
         return near[:2] if len(near) > 1 else self.session.cpus[:2]
 
-    def port(self, row, size):
-        name = row.key.split('@')[0]
-        offset = {'ib-send-lat': self.chosen_sizes.index(size), 'ib-send-lat-event': len(self.chosen_sizes)}
-        return PORTS[name] + offset.get(name, 0)
-
-    def serving(self):
-        return [(row, size, 'client_cpu' if row.key.startswith('verbs-poll') else 'server_cpu') for row in self.chosen
-                for size in self.chosen_sizes if row.has(size) and
-                (row.key.startswith('ib-') or size == max(filter(row.has, self.chosen_sizes)))]
-
     def prepare(self, run):
         device = self.devices[run.row.more['device']]
         server, client = self.cpus(device)
@@ -127,30 +117,3 @@ class Verbs(Part):
         count = 2000 if 'event' in run.row.key else 10000 if run.size <= 4096 else 1000 if run.size <= 65536 else 200
         run.values |= {'device': device['device'], 'server_cpu': server, 'client_cpu': client, 'cpu': server,
                        'trips': count, 'listen': self.at(device, 0)}
-
-    def awaits(self, run, process):
-        """Until a server listens. ib_send_lat prints nothing then."""
-        if not run.row.key.startswith('ib-'):
-            return super().awaits(run, process)
-        time.sleep(1)
-        run.values['address'] = f":{run.values['port']}"
-        return process.running()
-
-    def measure(self, run):
-        if not run.row.key.startswith('ib-'):
-            return super().measure(run)
-        options = run.session.options
-        host = options.peer if options.mode == 'connect' else self.at(self.devices[run.row.more['device']], 0)
-        run.serve()
-        run.values |= {'cpu': run.values['client_cpu'], 'port': run.values['address'].rpartition(':')[2]}
-        run.client_soon(f"{run.row.client} {host.rpartition(':')[0]}", 5, 0.5)
-        result, buckets = read_send_lat(run.output())
-        stats.write_histogram(run.folder / f"{run.values['key']}.csv", buckets)
-        return result
-
-    def summarize(self, runs):
-        return super().summarize(runs) | {'devices': list(self.devices.values()), 'peer': self.session.options.peer}
-
-    def notes(self, summary):
-        return [f"{device['device']}: {device['transport']}, {device['rate']}, MTU {device['mtu_bytes']}, "
-                f"{device['address']}, NUMA node {device['node']}." for device in summary['devices']]
