@@ -74,7 +74,7 @@ def panels(out, name, x_title, x_tics, found):
         return []
     longest = max(len(name) for _, series in found for name, _, _ in series)
     script = [f'set multiplot layout {len(found)},1', f"set xlabel '{x_title}' noenhanced", 'set logscale x',
-              f'set rmargin {longest + 2}', *([f'set xtics ({x_tics})'] if x_tics else [])]
+              f'set rmargin {longest + 4}', *([f'set xtics ({x_tics})'] if x_tics else [])]
     for index, (title, series) in enumerate(found):
         script += panel(f'p{index}_', title, series)
     return gnuplot(out, name, PANEL_HEIGHT * len(found), script + ['unset multiplot'])

@@ -158,7 +158,7 @@ def details(out, summary, parts):
         for row in result['rows']:
             groups.setdefault((part.heading(row), row['figure']), []).append(row)
         for (heading, figure), rows in groups.items():
-            yield from (('h3', heading), table_of(part, figure, rows))
+            yield from (block for block in (('h3', heading), table_of(part, figure, rows)) if block[1])
         yield from (('plot', path) for path in sorted((out / 'plots').glob(f'{name}-*.svg')))
 
 
