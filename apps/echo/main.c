@@ -73,7 +73,6 @@ int main(int argc, char **argv)
 	};
 	static const struct plx_app app = {.name = "plx-echo",
 					   .summary = "Send every message back.",
-					   .usage = "  plx-echo [EAL options] -- --listen ADDR",
 					   .examples = "  plx-echo --listen 127.0.0.1:7000\n"
 						       "  plx-echo -l 2 --listen '*:7000'",
 					   .more = "man plx-echo, or doc/apps/plx-echo.md",

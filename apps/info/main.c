@@ -26,7 +26,6 @@ static const struct plx_option options[] = {
 static const struct plx_app app = {
 	.name = "plx-info",
 	.summary = "what this host offers, and what to change for low latency",
-	.usage = "  plx-info [--format text|json] [--doctor]",
 	.examples = "  plx-info --doctor\n"
 		    "  plx-info --format json | jq .rdma",
 	.more = "man plx-info, or doc/apps/plx-info.md",

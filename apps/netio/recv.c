@@ -34,8 +34,6 @@ static const struct plx_option options[] = {
 static const struct plx_app app = {
 	.name = "netio-recv",
 	.summary = "Count the messages that NetIO sockets send.",
-	.usage = "  netio-recv [EAL options] -- --listen ADDR [--rx-buf SIZE] [--rx-bufs N]\n"
-		 "           [--message-max SIZE]",
 	.examples = "  netio-recv --listen 127.0.0.1:12345\n"
 		    "  netio-recv --listen '*:12345' --rx-buf 1M",
 	.more = "man netio-recv, or doc/apps/netio-recv.md",

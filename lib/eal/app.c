@@ -51,15 +51,14 @@ static int read_all(int argc, char **argv, const struct plx_app *app, enum eal_o
 
 /* Printing --------------------------------------------------------------------------------- */
 
-static void print_usage(const struct plx_app *app)
+static void print_usage(const struct plx_app *app, bool takes_eal)
 {
-	const char *name = app_name(app);
-
-	printf("%s%s%s\n\nUsage:\n", name, app->summary ? ": " : "", app->summary ?: "");
+	printf("%s%s%s\n\nUsage:\n", app_name(app), app->summary ? ": " : "", app->summary ?: "");
 	if (app->usage)
-		printf("%s\n\n", app->usage);
+		printf("%s\n", app->usage);
 	else
-		printf("  %s [EAL options]%s\n\n", name, app->options ? " [--] [options]" : "");
+		app_options_print_usage(app, takes_eal);
+	printf("\n");
 }
 
 static void print_eal_options(const struct plx_app *app, enum eal_option_id first)
@@ -78,7 +77,7 @@ static int print_help(const struct plx_app *app, enum eal_option_id first)
 {
 	bool has_options = app->options && app->options[0].name;
 
-	print_usage(app);
+	print_usage(app, first == 0);
 	if (has_options || first)
 		printf("Options of %s:\n", app_name(app));
 	plx_app_print_options(app, stdout);

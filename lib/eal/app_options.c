@@ -5,7 +5,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#define MODES_MAX 32 /* bits of plx_option.modes */
+#define MODES_MAX     32 /* bits of plx_option.modes */
+#define USAGE_COLUMNS 80
+#define USAGE_INDENT  11
 
 /* Find an option as plx_option_find. is_whole_out: whether the word has its whole name. */
 static int find(const struct plx_option *options, const char *word, bool *is_whole_out)
@@ -247,6 +249,40 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 }
 
 /* Help ------------------------------------------------------------------------------------- */
+
+static void print_usage_of(const struct plx_app *app, unsigned mode, const char *eal)
+{
+	int column = printf("  %s%s%s%s", app_name(app), app->modes ? " " : "",
+			    app->modes ? app->modes[mode] : "", eal);
+
+	for (const struct plx_option *option = app->options; option && option->name; option++) {
+		char word[128];
+		int length;
+
+		if (option->modes && !(option->modes >> mode & 1))
+			continue;
+		length = snprintf(
+			word, sizeof(word), "%s--%s%s%s%s%s", option->required ? "" : "[",
+			option->name, option->placeholder ? " " : "", option->placeholder ?: "",
+			option->kind == PLX_APP_LIST ? "..." : "", option->required ? "" : "]");
+		if (column + 1 + length > USAGE_COLUMNS)
+			column = printf("\n%*s", USAGE_INDENT - 1, "") - 1;
+		column += printf(" %s", word);
+	}
+	printf("\n");
+}
+
+void app_options_print_usage(const struct plx_app *app, bool takes_eal)
+{
+	unsigned mode = 0;
+
+	do
+		print_usage_of(app, mode,
+			       !takes_eal     ? ""
+			       : app->options ? " [EAL options] --"
+					      : " [EAL options]");
+	while (app->modes && app->modes[++mode]);
+}
 
 void plx_app_print_options(const struct plx_app *app, FILE *out)
 {

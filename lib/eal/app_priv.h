@@ -30,4 +30,7 @@ int app_options_take(const struct plx_app *app, int argc, char *const *argv, uin
  * is missing, an option is not of the mode, or check() fails. */
 int app_options_check(const struct plx_app *app, bool has_mode, uint64_t seen);
 
+/** Print the usage: the options of each mode, those that may be left out in brackets. */
+void app_options_print_usage(const struct plx_app *app, bool takes_eal);
+
 #endif

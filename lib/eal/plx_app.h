@@ -121,8 +121,8 @@ struct plx_app {
 	const char *name PLX_OPTION_ZERO;    /**< NULL: the name of the program's file */
 	const char *version PLX_OPTION_ZERO; /**< for --version, which also prints Pollux's */
 	const char *summary PLX_OPTION_ZERO; /**< one line */
-	/** Lines for "Usage:", such as "  hello [EAL options] --listen ADDR". NULL: one line
-	 * without option names. */
+	/** Lines for "Usage:", such as "  hello [EAL options] --listen ADDR". NULL: they are made
+	 * from the table of options. */
 	const char *usage PLX_OPTION_ZERO;
 	const char *examples PLX_OPTION_ZERO; /**< lines: "  hello --listen 127.0.0.1:7000" */
 	const char *more PLX_OPTION_ZERO;     /**< where to read on: "man hello" */

@@ -36,7 +36,7 @@ hello=$temp/hello-c11
 gives 'options that are not given keep their defaults' 1 \
 	$'*quiet 0 title \'none\' listen a:1 count 0 of 1 size 64 pause 0 colour red\nhello-c11: a failure' "$hello" --listen a:1
 gives '--help has the options and no empty part' 0 \
-	$'hello-c11\n\nUsage:\n  hello-c11 \[EAL options\] \[--\] \[options\]\n\nOptions of hello-c11:\n  -q, --quiet*  -h, --help  *this help' \
+	$'hello-c11\n\nUsage:\n  hello-c11 \[EAL options\] -- *--listen ADDR*\n\nOptions of hello-c11:\n  -q, --quiet*  -h, --help  *this help' \
 	"$hello" --help --nonsense
 gives "--version has the program's and Pollux's" 0 'hello-c11 1.2 (Pollux [0-9]*.*.*, libfabric *)' "$hello" -V
 gives 'a dry run needs the required option too' 2 $'hello-c11: --listen ADDR is missing\ntry *' \
