@@ -27,6 +27,21 @@ static uint64_t socket_inode(const char *path)
 	return sscanf(target, "socket:[%llu]", &inode) == 1 ? inode : 0;
 }
 
+/* The name that the process gave itself, printable; "" if there is no such process. */
+static void read_command(const char *root, pid_t pid, char *out, size_t size)
+{
+	char name[32];
+
+	plx_read_file(name, sizeof(name), "%s/proc/%d/comm", root, (int)pid);
+	plx_printable(name, out, size);
+}
+
+/* The number that the path of a process or thread ends with. */
+static pid_t id_of(const char *path)
+{
+	return atoi(strrchr(path, '/') + 1);
+}
+
 static void note_holder(const char *root, pid_t pid, uint64_t inode, struct info_cpus *cpus)
 {
 	for (unsigned i = 0; i < cpus->claim_count; i++) {
@@ -35,7 +50,7 @@ static void note_holder(const char *root, pid_t pid, uint64_t inode, struct info
 		if (claim->inode != inode)
 			continue;
 		claim->pid = pid;
-		info_read_command(root, pid, claim->command, sizeof(claim->command));
+		read_command(root, pid, claim->command, sizeof(claim->command));
 	}
 }
 
@@ -80,7 +95,7 @@ static bool is_lcore(const char *root, pid_t pid, pid_t tid)
 
 	if (tid == pid)
 		return true;
-	info_read(name, sizeof(name), "%s/proc/%d/task/%d/comm", root, (int)pid, (int)tid);
+	plx_read_file(name, sizeof(name), "%s/proc/%d/task/%d/comm", root, (int)pid, (int)tid);
 	return strncmp(name, WORKER_NAME, strlen(WORKER_NAME)) == 0;
 }
 
@@ -88,7 +103,7 @@ static bool read_affinity(const char *root, pid_t pid, pid_t tid, struct plx_cpu
 {
 	char text[STATUS_BYTES], list[4096];
 
-	info_read(text, sizeof(text), "%s/proc/%d/task/%d/status", root, (int)pid, (int)tid);
+	plx_read_file(text, sizeof(text), "%s/proc/%d/task/%d/status", root, (int)pid, (int)tid);
 	info_find_value(text, "Cpus_allowed_list", false, list, sizeof(list));
 	return info_parse_cpulist(list, out);
 }
@@ -121,7 +136,7 @@ static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct inf
 	struct plx_cpuset polled = {0}, affinity;
 
 	for (size_t i = 0; i < threads.gl_pathc; i++) {
-		pid_t tid = info_id_of(threads.gl_pathv[i]);
+		pid_t tid = id_of(threads.gl_pathv[i]);
 
 		if (!read_affinity(root, pid, tid, &affinity) ||
 		    !is_kept_to_claims(cpus, &affinity) || !is_lcore(root, pid, tid))
@@ -139,7 +154,7 @@ static void note_sharer(const char *root, pid_t pid, unsigned cpu, struct info_c
 		return;
 	struct info_sharer *sharer = &cpus->sharers[cpus->sharer_count++];
 	*sharer = (struct info_sharer){.cpu = cpu, .pid = pid};
-	info_read_command(root, pid, sharer->command, sizeof(sharer->command));
+	read_command(root, pid, sharer->command, sizeof(sharer->command));
 }
 
 static void find_shared_by(const char *root, pid_t pid, struct info_cpus *cpus)
@@ -156,9 +171,7 @@ static int by_cpu_and_pid(const void *a, const void *b)
 {
 	const struct info_sharer *left = a, *right = b;
 
-	if (left->cpu != right->cpu)
-		return left->cpu < right->cpu ? -1 : 1;
-	return (left->pid > right->pid) - (left->pid < right->pid);
+	return left->cpu != right->cpu ? (int)left->cpu - (int)right->cpu : left->pid - right->pid;
 }
 
 /* Once the claims of a process are known, its further lcores share. */
@@ -167,7 +180,7 @@ static void look_at_processes(const char *root, struct info_cpus *cpus)
 	glob_t processes = info_glob("%s/proc/[0-9]*", root);
 
 	for (size_t i = 0; i < processes.gl_pathc; i++) {
-		pid_t pid = info_id_of(processes.gl_pathv[i]);
+		pid_t pid = id_of(processes.gl_pathv[i]);
 
 		find_claims_of(root, pid, cpus);
 		if (pid != getpid())

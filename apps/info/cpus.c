@@ -2,65 +2,29 @@
 /* CPUs, cores, nodes, and the kernel's settings for them. */
 #include "info.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define CPUINFO_BYTES (64u << 10)
-
-static void read_model(const char *root, char *out, size_t size)
-{
-	/* One CPU's paragraph is enough; on a large host the file is long. */
-	char *text = malloc(CPUINFO_BYTES);
-	char path[256];
-	FILE *file;
-
-	out[0] = '\0';
-	snprintf(path, sizeof(path), "%s/proc/cpuinfo", root);
-	file = text ? fopen(path, "re") : NULL;
-	if (file) {
-		text[fread(text, 1, CPUINFO_BYTES - 1, file)] = '\0';
-		fclose(file);
-		info_find_value(text, "model name", false, out, size);
-	}
-	free(text);
-}
-
-/* The CPUs of a boot parameter; flags may precede them, as in isolcpus=managed_irq,1-3. */
-static void cpus_of_parameter(const char *cmdline, const char *name, struct plx_cpuset *cpus_out)
-{
-	char value[256];
-
-	memset(cpus_out, 0, sizeof(*cpus_out));
-	if (!info_find_value(cmdline, name, true, value, sizeof(value)))
-		return;
-	info_parse_cpulist(value + strcspn(value, "0123456789"), cpus_out);
-}
 
 static void read_isolation(const char *root, struct info_cpus *cpus)
 {
-	char cmdline[4096], text[1024];
+	char text[4096], list[256];
 
-	info_read(cmdline, sizeof(cmdline), "%s/proc/cmdline", root);
-	cpus_of_parameter(cmdline, "rcu_nocbs", &cpus->rcu_nocbs);
-	if (!info_read(text, sizeof(text), "%s/sys/devices/system/cpu/isolated", root))
-		cpus_of_parameter(cmdline, "isolcpus", &cpus->isolated);
-	else
-		info_parse_cpulist(text, &cpus->isolated);
-	if (!info_read(text, sizeof(text), "%s/sys/devices/system/cpu/nohz_full", root))
-		cpus_of_parameter(cmdline, "nohz_full", &cpus->nohz_full);
-	else
-		info_parse_cpulist(text, &cpus->nohz_full);
+	plx_read_file(text, sizeof(text), "%s/sys/devices/system/cpu/isolated", root);
+	info_parse_cpulist(text, &cpus->isolated);
+	plx_read_file(text, sizeof(text), "%s/sys/devices/system/cpu/nohz_full", root);
+	info_parse_cpulist(text, &cpus->nohz_full);
+	plx_read_file(text, sizeof(text), "%s/proc/cmdline", root);
+	if (info_find_value(text, "rcu_nocbs", true, list, sizeof(list)))
+		info_parse_cpulist(list, &cpus->rcu_nocbs);
 }
 
 static void read_governors(const char *root, struct info_cpus *cpus)
 {
 	char governor[sizeof(cpus->governor)];
 
-	cpus->governor[0] = '\0';
 	PLX_CPUSET_FOREACH (cpu, &cpus->allowed) {
-		if (!info_read(governor, sizeof(governor),
-			       "%s/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", root,
-			       cpu))
+		if (!plx_read_file(governor, sizeof(governor),
+				   "%s/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", root,
+				   cpu))
 			continue;
 		if (strcmp(governor, "performance") != 0)
 			plx_cpuset_add(&cpus->not_governed, cpu);
@@ -90,10 +54,9 @@ static void count_cores(const struct plx_topo *topo, struct info_cpus *cpus)
 		cpus->core_count += is_first(topo, &cpus->online, cpu, plx_topo_cpu_core);
 		cpus->package_count += is_first(topo, &cpus->online, cpu, plx_topo_cpu_package);
 	}
-	PLX_CPUSET_FOREACH (cpu, &cpus->allowed) {
+	PLX_CPUSET_FOREACH (cpu, &cpus->allowed)
 		if (is_first(topo, &cpus->allowed, cpu, plx_topo_cpu_core))
 			plx_cpuset_add(&cpus->one_per_core, cpu);
-	}
 }
 
 static void read_nodes(const char *root, const struct plx_topo *topo, struct info_cpus *cpus)
@@ -106,8 +69,8 @@ static void read_nodes(const char *root, const struct plx_topo *topo, struct inf
 		node->id = plx_topo_node_id(topo, i);
 		node->cpus = plx_topo_node_cpus(topo, node->id);
 		/* "Node 0 MemTotal:  131889 kB" */
-		info_read(meminfo, sizeof(meminfo), "%s/sys/devices/system/node/node%d/meminfo",
-			  root, node->id);
+		plx_read_file(meminfo, sizeof(meminfo), "%s/sys/devices/system/node/node%d/meminfo",
+			      root, node->id);
 		node->total_bytes = info_find_bytes(meminfo, "MemTotal");
 		node->free_bytes = info_find_bytes(meminfo, "MemFree");
 	}
@@ -115,10 +78,13 @@ static void read_nodes(const char *root, const struct plx_topo *topo, struct inf
 
 void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info_cpus *cpus)
 {
+	char text[4096]; /* the first CPU's paragraph */
+
 	memset(cpus, 0, sizeof(*cpus));
 	cpus->online = *plx_topo_cpus(topo);
 	cpus->allowed = *plx_topo_allowed(topo);
-	read_model(root, cpus->model, sizeof(cpus->model));
+	plx_read_file(text, sizeof(text), "%s/proc/cpuinfo", root);
+	info_find_value(text, "model name", false, cpus->model, sizeof(cpus->model));
 	count_cores(topo, cpus);
 	read_nodes(root, topo, cpus);
 	read_isolation(root, cpus);

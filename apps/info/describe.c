@@ -189,7 +189,7 @@ static const struct info_field device_fields[] = {
 	    .after = " bytes"),
 	HAS(info_device, KNOWN, "max_sge", details.max_sge, .before = ", ", .after = " pieces"),
 	HAS(info_device, KNOWN, "max_cqe", details.max_cqe, .before = ", ", .after = " completions a queue"),
-	HAS(info_device, TEXT, "unusable", unusable, .label = "", .before = "not usable: "),
+	HAS(info_device, POINTER, "unusable", unusable, .label = "", .before = "not usable: "),
 	LIST(info_device, "ports", ports, seen.port_count, port_fields, .label = ""),
 	{0},
 };
@@ -252,7 +252,6 @@ static void complete_device(const struct info_cpus *cpus, struct info_device *de
 			port->seen.speed_gbps = -1;
 		port->mtu_bytes = details->ports[i].mtu_bytes;
 		port->mtu_max_bytes = details->ports[i].mtu_max_bytes;
-		memcpy(port->addresses, device->addresses[i], sizeof(port->addresses));
 	}
 }
 
@@ -278,5 +277,5 @@ void info_complete(struct info *info)
 	info->rdma.device_more = info->rdma.device_total - info->rdma.device_count;
 	for (unsigned i = 0; i < info->rdma.device_count; i++)
 		complete_device(&info->cpus, &info->rdma.devices[i]);
-	info->finding_count = info_doctor(info, info->findings, INFO_FINDINGS_MAX);
+	info->finding_count = info_doctor(info, info->findings);
 }

@@ -4,7 +4,6 @@
 #include "option_words.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WRAP_COLUMNS 92
@@ -14,11 +13,14 @@ const char *const info_severity_names[] = {"problem", "advice", "note"};
 void doctor_find(struct report *report, enum info_severity severity, const char *id,
 		 const char *why, const char *command, const char *format, ...)
 {
+	struct info_finding *first = report->findings, *finding = first + report->count;
 	va_list args;
 
-	if (report->count == report->max)
+	if (report->count == INFO_FINDINGS_MAX)
 		return;
-	struct info_finding *finding = &report->findings[report->count++];
+	for (report->count++; finding > first && finding[-1].severity > severity; finding--)
+		*finding = finding[-1];
+	report->newest = finding;
 	*finding = (struct info_finding){.severity = severity, .id = id, .why = why};
 	va_start(args, format);
 	vsnprintf(finding->seen, sizeof(finding->seen), format, args);
@@ -31,34 +33,19 @@ void doctor_suggest(struct report *report, const char *format, ...)
 {
 	va_list args;
 
-	if (report->count == 0)
-		return;
-	struct info_finding *finding = &report->findings[report->count - 1];
 	va_start(args, format);
-	vsnprintf(finding->command, sizeof(finding->command), format, args);
+	vsnprintf(report->newest->command, sizeof(report->newest->command), format, args);
 	va_end(args);
 }
 
-unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max)
+unsigned info_doctor(const struct info *info, struct info_finding findings[INFO_FINDINGS_MAX])
 {
-	struct report report = {.info = info, .max = max};
-	struct info_finding *all = calloc(max, sizeof(*all));
-	unsigned count = 0;
+	struct report report = {.info = info, .findings = findings};
 
-	if (!all)
-		return 0;
-	report.findings = all;
 	doctor_check_places(&report);
 	doctor_check_rdma(&report);
 	doctor_check_host(&report);
-	for (int severity = INFO_PROBLEM; severity <= INFO_NOTE; severity++) {
-		for (unsigned i = 0; i < report.count; i++) {
-			if ((int)all[i].severity == severity)
-				findings[count++] = all[i];
-		}
-	}
-	free(all);
-	return count;
+	return report.count;
 }
 
 /* Printing ----------------------------------------------------------------------------------- */

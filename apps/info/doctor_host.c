@@ -11,11 +11,6 @@
 #define MEMLOCK_ENOUGH    (UINT64_C(64) << 20)
 #define NOFILE_ENOUGH     4096
 
-static bool is_empty(const struct plx_cpuset *set)
-{
-	return plx_cpuset_next(set, 0) == PLX_CPU_MAX;
-}
-
 /* CPUs ---------------------------------------------------------------------------------------- */
 
 static void check_cpu_count(struct report *report)
@@ -56,7 +51,7 @@ static void check_governor(struct report *report)
 	const struct info_cpus *cpus = &report->info->cpus;
 	char list[LIST_BYTES];
 
-	if (is_empty(&cpus->not_governed))
+	if (!plx_cpuset_count(&cpus->not_governed))
 		return;
 	doctor_find(report, INFO_ADVICE, "governor",
 		    "a CPU whose frequency follows the load is slow just when a message arrives "
@@ -74,7 +69,7 @@ static void check_isolated(struct report *report)
 	char list[LIST_BYTES];
 
 	plx_cpuset_remove_all(&hidden, &cpus->allowed);
-	if (is_empty(&hidden))
+	if (!plx_cpuset_count(&hidden))
 		return;
 	doctor_find(report, INFO_ADVICE, "isolated-cpus",
 		    "the CPUs that are best for pollers are not used unless they are asked for",
@@ -89,7 +84,7 @@ static void check_isolation(struct report *report)
 	struct plx_cpuset pollers = cpus->online;
 	char list[LIST_BYTES];
 
-	if (!is_empty(&cpus->isolated) || plx_cpuset_count(&cpus->online) < 2)
+	if (plx_cpuset_count(&cpus->isolated) || plx_cpuset_count(&cpus->online) < 2)
 		return;
 	plx_cpuset_remove(&pollers, plx_cpuset_next(&pollers, 0));
 	plx_cpuset_format(&pollers, list, sizeof(list));
@@ -124,7 +119,7 @@ static void check_claims(struct report *report)
 
 	for (unsigned i = 0; i < cpus->claim_count; i++)
 		plx_cpuset_remove(&left, cpus->claims[i].cpu);
-	if (cpus->claim_count && is_empty(&left))
+	if (cpus->claim_count && !plx_cpuset_count(&left))
 		doctor_find(report, INFO_ADVICE, "all-claimed",
 			    "the next program shares a CPU with one of them, and both are slow",
 			    "end one of them, or choose with -l which one to share",
@@ -133,48 +128,37 @@ static void check_claims(struct report *report)
 
 /* The kernel ---------------------------------------------------------------------------------- */
 
-static void check_tsc(struct report *report)
+static void check_clocks(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
+	const struct plx_clock_info *clock = &kernel->clock;
+	bool reads_tsc = strcmp(clock->source, "tsc") == 0;
+	bool has_tsc = strstr(kernel->clocksources, "tsc");
 
 	/* A physical host without one cannot fix it; the clock line shows it. */
-	if (strcmp(kernel->clock.source, "tsc") == 0 && !kernel->clock.invariant && kernel->guest)
+	if (reads_tsc && !clock->invariant && kernel->guest)
 		doctor_find(report, INFO_PROBLEM, "tsc",
 			    "the counter that all times are read from may change its rate or "
 			    "differ between CPUs; figures cannot be trusted",
 			    "on the hypervisor: pass it through (QEMU: -cpu "
 			    "host,migratable=no,+invtsc)",
 			    "the hypervisor does not promise an invariant TSC");
-}
-
-static void check_clocksource(struct report *report)
-{
-	const struct info_kernel *kernel = &report->info->kernel;
-	bool has_tsc = strstr(kernel->clocksources, "tsc");
-
 	/* A guest that only has its hypervisor's clock cannot choose another. */
-	if (strcmp(kernel->clock.source, "tsc") != 0 || !kernel->clocksource[0] ||
-	    strcmp(kernel->clocksource, "tsc") == 0 || (kernel->guest && !has_tsc))
-		return;
-	doctor_find(report, INFO_ADVICE, "clocksource",
-		    "the kernel may have found the TSC unstable, which Pollux reads; and "
-		    "clock_gettime is slower by this source",
-		    has_tsc ? "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/"
-			      "current_clocksource"
-			    : "sudo dmesg | grep -i tsc   # why it was given up; newer firmware "
-			      "may help",
-		    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
-}
-
-static void check_calibration(struct report *report)
-{
-	double ppm = report->info->kernel.clock.residual_ppm;
-
-	if (ppm > CLOCK_PPM_DOUBTED)
+	if (reads_tsc && kernel->clocksource[0] && strcmp(kernel->clocksource, "tsc") != 0 &&
+	    (!kernel->guest || has_tsc))
+		doctor_find(report, INFO_ADVICE, "clocksource",
+			    "the kernel may have found the TSC unstable, which Pollux reads; and "
+			    "clock_gettime is slower by this source",
+			    has_tsc ? "echo tsc | sudo tee /sys/devices/system/clocksource/"
+				      "clocksource0/current_clocksource"
+				    : "sudo dmesg | grep -i tsc   # why it was given up; newer "
+				      "firmware may help",
+			    "the kernel's clock is '%s', not 'tsc'", kernel->clocksource);
+	if (clock->residual_ppm > CLOCK_PPM_DOUBTED)
 		doctor_find(report, INFO_NOTE, "clock-calibration",
 			    "times are wrong by that much, which a busy host causes",
 			    "plx-info --doctor   # again, when less runs here",
-			    "the clock's frequency is known to %.0f ppm only", ppm);
+			    "the clock's frequency is known to %.0f ppm only", clock->residual_ppm);
 }
 
 static void check_steal(struct report *report)
@@ -221,15 +205,6 @@ static void check_hugepages(struct report *report)
 		    empty, nodes);
 }
 
-static void check_thp(struct report *report)
-{
-	if (strcmp(report->info->memory.thp, "never") == 0)
-		doctor_find(report, INFO_NOTE, "thp",
-			    "where huge pages run out, memory falls back to pages of 4 KiB at once",
-			    "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-			    "transparent huge pages are switched off");
-}
-
 static void check_memlock(struct report *report)
 {
 	const struct info_memory *memory = &report->info->memory;
@@ -249,28 +224,31 @@ static void check_memlock(struct report *report)
 		"the limit of locked memory is %" PRIu64 " KiB", memory->memlock_bytes / 1024);
 }
 
-static void check_nofile(struct report *report)
+static void check_settings(struct report *report)
 {
-	if (report->info->memory.nofile < NOFILE_ENOUGH)
+	const struct info_memory *memory = &report->info->memory;
+	unsigned nodes = report->info->cpus.node_count;
+
+	if (memory->numa_balancing && nodes > 1)
+		doctor_find(
+			report, INFO_ADVICE, "numa-balancing",
+			"the kernel unmaps pages now and then to learn who uses them: page faults "
+			"on the message path",
+			"sudo sysctl kernel.numa_balancing=0",
+			"automatic NUMA balancing is on, on %u nodes", nodes);
+	if (strcmp(memory->thp, "never") == 0)
+		doctor_find(report, INFO_NOTE, "thp",
+			    "where huge pages run out, memory falls back to pages of 4 KiB at once",
+			    "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+			    "transparent huge pages are switched off");
+	if (memory->nofile < NOFILE_ENOUGH)
 		doctor_find(
 			report, INFO_NOTE, "nofile",
 			"each link takes a descriptor or more; a server runs out of them at that "
 			"many",
 			"ulimit -n 65536   # for good: LimitNOFILE=65536, or "
 			"/etc/security/limits.d/pollux.conf",
-			"the limit of open descriptors is %" PRIu64, report->info->memory.nofile);
-}
-
-static void check_balancing(struct report *report)
-{
-	if (report->info->memory.numa_balancing && report->info->cpus.node_count > 1)
-		doctor_find(
-			report, INFO_ADVICE, "numa-balancing",
-			"the kernel unmaps pages now and then to learn who uses them: page faults "
-			"on the message path",
-			"sudo sysctl kernel.numa_balancing=0",
-			"automatic NUMA balancing is on, on %u nodes",
-			report->info->cpus.node_count);
+			"the limit of open descriptors is %" PRIu64, memory->nofile);
 }
 
 /* Links --------------------------------------------------------------------------------------- */
@@ -305,9 +283,7 @@ void doctor_check_places(struct report *report)
 
 void doctor_check_host(struct report *report)
 {
-	check_tsc(report);
-	check_clocksource(report);
-	check_calibration(report);
+	check_clocks(report);
 	check_hugepages(report);
 	check_memlock(report);
 	check_governor(report);
@@ -316,7 +292,5 @@ void doctor_check_host(struct report *report)
 	check_isolated(report);
 	check_isolation(report);
 	check_siblings(report);
-	check_balancing(report);
-	check_thp(report);
-	check_nofile(report);
+	check_settings(report);
 }

@@ -8,11 +8,11 @@
 
 #define LIST_BYTES 64 /* size of a CPU list within a text */
 
-/** Findings so far, in rule order. */
+/** Findings so far, sorted by severity, then in rule order. */
 struct report {
 	const struct info *info;
-	struct info_finding *findings;
-	unsigned count, max;
+	struct info_finding *findings, *newest;
+	unsigned count;
 };
 
 /** Add a finding. id, why: not copied. command: NULL: none, or doctor_suggest follows. */

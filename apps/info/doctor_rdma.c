@@ -8,18 +8,6 @@
 
 typedef bool device_test(const struct info_device *device);
 
-/* Add a name to a list; the list ends in "..." when one does not fit. */
-static void add_name(char names[NAMES_BYTES], const char *name)
-{
-	size_t used = strlen(names);
-
-	if (used && names[used - 1] == '.')
-		return;
-	if (used + strlen(", ") + strlen(name) + sizeof(", ...") > NAMES_BYTES)
-		name = "...";
-	snprintf(names + used, NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
-}
-
 /* The names of devices that pass, "mlx5_0, mlx5_1". Return: the first one; NULL: none. */
 static const struct info_device *find_devices(const struct info_rdma *rdma, device_test *passes,
 					      char names[NAMES_BYTES])
@@ -33,7 +21,7 @@ static const struct info_device *find_devices(const struct info_rdma *rdma, devi
 		if (!passes(device))
 			continue;
 		first = first ? first : device;
-		add_name(names, device->seen.name);
+		info_add_word(names, NAMES_BYTES, ", ", device->seen.name);
 	}
 	return first;
 }
@@ -64,14 +52,18 @@ static const struct {
 };
 
 /* The index of what keeps user space from the device. */
-static size_t hurdle_of(const struct info_device *device)
+static size_t hurdle_of(int error)
 {
-	int error = device->error ? device->error : -ENODEV;
 	size_t i = 0;
 
-	while (i + 1 < PLX_ARRAY_LEN(hurdles) && hurdles[i].error != error)
+	while (i + 1 < PLX_ARRAY_LEN(hurdles) && hurdles[i].error != (error ? error : -ENODEV))
 		i++;
 	return i;
+}
+
+const char *info_hurdle(int error)
+{
+	return hurdles[hurdle_of(error)].seen;
 }
 
 static void check_open(struct report *report)
@@ -82,8 +74,8 @@ static void check_open(struct report *report)
 		char names[NAMES_BYTES] = "";
 
 		for (unsigned k = 0; k < rdma->device_count; k++)
-			if (!rdma->devices[k].usable && hurdle_of(&rdma->devices[k]) == i)
-				add_name(names, rdma->devices[k].seen.name);
+			if (!rdma->devices[k].usable && hurdle_of(rdma->devices[k].error) == i)
+				info_add_word(names, NAMES_BYTES, ", ", rdma->devices[k].seen.name);
 		if (!names[0])
 			continue;
 		doctor_find(report, INFO_PROBLEM, hurdles[i].id,
@@ -168,11 +160,10 @@ static void check_ports(struct report *report)
 	char names[NAMES_BYTES];
 	bool other = find_devices(rdma, is_active, names) != NULL;
 
-	for (unsigned i = 0; i < rdma->device_count; i++) {
+	for (unsigned i = 0; i < rdma->device_count; i++)
 		if (!is_active(&rdma->devices[i]))
 			report_port(report, &rdma->devices[i].seen,
 				    other ? INFO_NOTE : INFO_ADVICE);
-	}
 }
 
 static bool lacks_address(const struct info_device *device)
@@ -187,10 +178,9 @@ static bool has_address(const struct info_device *device)
 
 static const char *first_netdev(const struct info_device *device)
 {
-	for (unsigned i = 0; i < device->seen.port_count; i++) {
+	for (unsigned i = 0; i < device->seen.port_count; i++)
 		if (device->seen.ports[i].active && device->seen.ports[i].netdev[0])
 			return device->seen.ports[i].netdev;
-	}
 	return NULL;
 }
 

@@ -8,27 +8,11 @@
 
 #define API_VERSION FI_VERSION(1, 14)
 
-/* Add a word to a list once. A full list ends in "...". */
-static void add_word(char *list, size_t size, const char *word)
-{
-	size_t used = strlen(list), len = strlen(word);
-
-	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
-		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-			return;
-	}
-	if (used + len + sizeof("  ...") <= size)
-		snprintf(list + used, size - used, "%s%s", used ? " " : "", word);
-	else if (used < 3 || strcmp(list + used - 3, "...") != 0)
-		snprintf(list + used, size - used, " ...");
-}
-
 static struct info_provider *provider_named(struct info_fabric *fabric, const char *name)
 {
-	for (unsigned i = 0; i < fabric->provider_count; i++) {
+	for (unsigned i = 0; i < fabric->provider_count; i++)
 		if (strcmp(fabric->providers[i].name, name) == 0)
 			return &fabric->providers[i];
-	}
 	if (fabric->provider_count == INFO_PROVIDERS_MAX)
 		return NULL;
 	struct info_provider *provider = &fabric->providers[fabric->provider_count++];
@@ -42,12 +26,12 @@ static void add_provider(struct info_fabric *fabric, const struct fi_info *info)
 
 	if (!provider)
 		return;
-	provider->version = info->fabric_attr->prov_version;
 	provider->msg |= info->ep_attr->type == FI_EP_MSG;
 	provider->rdm |= info->ep_attr->type == FI_EP_RDM;
 	provider->dgram |= info->ep_attr->type == FI_EP_DGRAM;
 	if (info->domain_attr->name)
-		add_word(provider->domains, sizeof(provider->domains), info->domain_attr->name);
+		info_add_word(provider->domains, sizeof(provider->domains), " ",
+			      info->domain_attr->name);
 }
 
 static void gather_providers(struct info_fabric *fabric)
@@ -77,7 +61,8 @@ static void look_for_endpoints(const struct plx_fabric_driver *driver, struct in
 							     &list) == 0) {
 		entry->available = list != NULL;
 		for (const struct fi_info *info = list; info; info = info->next)
-			add_word(entry->domains, sizeof(entry->domains), info->domain_attr->name);
+			info_add_word(entry->domains, sizeof(entry->domains), " ",
+				      info->domain_attr->name);
 		fi_freeinfo(list);
 	}
 	fi_freeinfo(hints);

@@ -31,7 +31,8 @@ static bool ask_cpu(char *name, size_t size)
 }
 #endif
 
-const char *info_hypervisor_name(const char *name)
+/* The common name of a hypervisor, from its CPUID name. */
+static const char *hypervisor_name(const char *name)
 {
 	static const char *const names[][2] = {
 		{"KVMKVMKVM", "KVM"},           {"Microsoft Hv", "Hyper-V"},
@@ -41,10 +42,9 @@ const char *info_hypervisor_name(const char *name)
 		{" lrpepyh  vr", "Parallels"},  {"OpenBSDVMM58", "OpenBSD VMM"},
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
 		if (strcmp(names[i][0], name) == 0)
 			return names[i][1];
-	}
 	return name;
 }
 
@@ -52,18 +52,12 @@ const char *info_hypervisor_name(const char *name)
  * guest_nice follow; user and nice already include them. */
 static double read_steal(const char *root)
 {
-	char path[256];
+	char text[512];
 	unsigned long long ticks[8], total = 0;
-	int got = 0;
 
-	snprintf(path, sizeof(path), "%s/proc/stat", root);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return -1;
-	got = fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
-		     &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
-	fclose(file);
-	if (got != 8)
+	plx_read_file(text, sizeof(text), "%s/proc/stat", root);
+	if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
+		   &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) != 8)
 		return -1;
 	for (int i = 0; i < 8; i++)
 		total += ticks[i];
@@ -83,27 +77,25 @@ void info_gather_kernel(const char *root, struct info_kernel *kernel)
 		snprintf(kernel->machine, sizeof(kernel->machine), "%s", name.machine);
 	}
 	kernel->guest = ask_cpu(hypervisor, sizeof(hypervisor));
-	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s",
-		 info_hypervisor_name(hypervisor));
+	snprintf(kernel->hypervisor, sizeof(kernel->hypervisor), "%s", hypervisor_name(hypervisor));
 	kernel->steal = read_steal(root);
 	plx_cpu_quota_read(root, &kernel->quota);
-	info_read(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",
-		  root, clocks);
-	info_read(kernel->clocksources, sizeof(kernel->clocksources), "%s%s/available_clocksource",
-		  root, clocks);
+	plx_read_file(kernel->clocksource, sizeof(kernel->clocksource), "%s%s/current_clocksource",
+		      root, clocks);
+	plx_read_file(kernel->clocksources, sizeof(kernel->clocksources),
+		      "%s%s/available_clocksource", root, clocks);
 	kernel->clock = *plx_clock_info_read();
 }
 
 /* Memory -------------------------------------------------------------------------------------- */
 
-/* The word in brackets of "always [madvise] never". */
-static void bracketed(const char *text, char *out, size_t size)
+/* 0 if there is no such file. */
+static uint64_t read_number(const char *folder, const char *name)
 {
-	const char *open = strchr(text, '[');
+	char text[64];
 
-	out[0] = '\0';
-	if (open)
-		snprintf(out, size, "%.*s", (int)strcspn(open + 1, "]"), open + 1);
+	plx_read_file(text, sizeof(text), "%s/%s", folder, name);
+	return strtoull(text, NULL, 10);
 }
 
 /* path: of a node's folder "hugepages-2048kB" */
@@ -117,8 +109,8 @@ static void read_pool(const char *path, struct info_memory *memory)
 		   &pool->node_id, &page_kib) != 2)
 		return;
 	pool->page_bytes = page_kib * 1024;
-	pool->total = info_read_number(0, "%s/nr_hugepages", path);
-	pool->free = info_read_number(0, "%s/free_hugepages", path);
+	pool->total = read_number(path, "nr_hugepages");
+	pool->free = read_number(path, "free_hugepages");
 	memory->pool_count++;
 }
 
@@ -127,7 +119,7 @@ static int by_node_and_size(const void *a, const void *b)
 	const struct info_pool *left = a, *right = b;
 
 	if (left->node_id != right->node_id)
-		return (left->node_id > right->node_id) - (left->node_id < right->node_id);
+		return left->node_id - right->node_id;
 	return (left->page_bytes > right->page_bytes) - (left->page_bytes < right->page_bytes);
 }
 
@@ -158,24 +150,26 @@ static bool may_lock_all(const char *root)
 {
 	char text[8192], set[32];
 
-	info_read(text, sizeof(text), "%s/proc/self/status", root);
+	plx_read_file(text, sizeof(text), "%s/proc/self/status", root);
 	info_find_value(text, "CapEff", false, set, sizeof(set));
 	return strtoull(set, NULL, 16) >> 14 & 1;
 }
 
 void info_gather_memory(const char *root, struct info_memory *memory)
 {
-	char text[8192];
+	char text[8192], *open;
 
 	memset(memory, 0, sizeof(*memory));
-	info_read(text, sizeof(text), "%s/proc/meminfo", root);
+	plx_read_file(text, sizeof(text), "%s/proc/meminfo", root);
 	memory->total_bytes = info_find_bytes(text, "MemTotal");
 	memory->available_bytes = info_find_bytes(text, "MemAvailable");
 	read_pools(root, memory);
-	info_read(text, sizeof(text), "%s/sys/kernel/mm/transparent_hugepage/enabled", root);
-	bracketed(text, memory->thp, sizeof(memory->thp));
-	memory->numa_balancing = info_read_number(0, "%s/proc/sys/kernel/numa_balancing", root) !=
-				 0;
+	plx_read_file(text, sizeof(text), "%s/sys/kernel/mm/transparent_hugepage/enabled", root);
+	open = strchr(text, '['); /* "always [madvise] never" */
+	if (open)
+		snprintf(memory->thp, sizeof(memory->thp), "%.*s", (int)strcspn(open + 1, "]"),
+			 open + 1);
+	memory->numa_balancing = read_number(root, "proc/sys/kernel/numa_balancing") != 0;
 	memory->memlock_bytes = limit_of(RLIMIT_MEMLOCK, false);
 	memory->memlock_exempt = may_lock_all(root);
 	memory->nofile = limit_of(RLIMIT_NOFILE, true);

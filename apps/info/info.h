@@ -4,7 +4,7 @@
 #ifndef PLX_INFO_H
 #define PLX_INFO_H
 
-#include "plx_base.h"
+#include "base_internal.h"
 #include "plx_topo.h"
 
 #include <glob.h>
@@ -23,18 +23,7 @@ struct plx_fabric_driver;
 #define INFO_GIDS_MAX      32
 #define INFO_FINDINGS_MAX  64
 
-/* Files of /proc and /sys (text.c) ---------------------------------------------------------- */
-
-/** Read a small file, without trailing white space. path: from format.
- * Returns false, with out "", if the file does not exist or does not fit. */
-bool info_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
-
-/** The name that a process gave itself, printable (plx_printable); "" if there is no such
- * process. */
-void info_read_command(const char *root, pid_t pid, char *out, size_t size);
-
-/** The first number in a file; `fallback` if there is none. */
-uint64_t info_read_number(uint64_t fallback, const char *format, ...) PLX_PRINTF(2, 3);
+/* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
 
 /** Parse the kernel's list format, "0-3,8". Returns false, and the empty set, for anything else. */
 bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out);
@@ -53,8 +42,8 @@ const char *info_state_word(const char *state);
  * Ownership: globfree. */
 glob_t info_glob(const char *format, ...) PLX_PRINTF(1, 2);
 
-/** The number that the path of a process or thread ends with. */
-int info_id_of(const char *path);
+/** Add a word to a list once. A full list ends in "...". separator: " " or ", ". */
+void info_add_word(char *list, size_t size, const char *separator, const char *word);
 
 /* CPUs (cpus.c, claims.c) ------------------------------------------------------------------ */
 
@@ -143,16 +132,12 @@ struct info_kernel {
 	struct plx_clock_info clock;
 };
 
-/** The common name of a hypervisor, from its CPUID name. */
-const char *info_hypervisor_name(const char *name);
-
 void info_gather_kernel(const char *root, struct info_kernel *kernel);
 
 /* libfabric and RDMA (fabric.c, rdma.c) ----------------------------------------------------- */
 
 struct info_provider {
 	char name[64];
-	uint32_t version;
 	bool msg, rdm, dgram; /* endpoint types on this host */
 	char domains[256];    /* separated by blanks, each once */
 };
@@ -202,26 +187,28 @@ struct info_details {
 
 /** Open a device of this host with libibverbs, query it and close it. The inline limit is found by
  * creating queue pairs, because no query returns it. Takes some milliseconds; the first device of a
- * process takes longer, while libibverbs loads its drivers. On failure plx_error() says what to do.
- * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
- * /dev/infiniband; -EACCES no permission for it; -ENODEV no user-space driver, or no such device;
- * -EOPNOTSUPP built without libibverbs; -EIO and others: opening or querying failed. */
+ * process takes longer, while libibverbs loads its drivers. Thread: setup.
+ * Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in /dev/infiniband;
+ * -EACCES no permission for it; -ENODEV no user-space driver; -EOPNOTSUPP built without libibverbs;
+ * -EIO opening or querying failed. */
 int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out);
+
+/** What that error of info_probe_device means. */
+const char *info_hurdle(int error);
 
 /* All that is known about a port; see info_complete. */
 struct info_port {
 	struct plx_rdma_port seen;
 	unsigned mtu_bytes, mtu_max_bytes; /* 0: unknown */
-	char addresses[128];
+	char addresses[128];               /* separated by blanks */
 };
 
 struct info_device {
-	struct plx_rdma_device seen;             /* what the kernel shows to everyone */
-	bool usable;                             /* user space can open it */
-	int error;                               /* why not, from info_probe_device; 0: not tried */
-	char unusable[256];                      /* the same as text */
-	struct info_details details;             /* if usable */
-	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of a port, by blanks */
+	struct plx_rdma_device seen; /* what the kernel shows to everyone */
+	bool usable;                 /* user space can open it */
+	int error;                   /* why not, from info_probe_device; 0: not tried */
+	const char *unusable;        /* the same as text; NULL: usable */
+	struct info_details details; /* if usable */
 	bool has_address; /* an active port has an address that other hosts can route to */
 
 	/* See info_complete. */
@@ -284,7 +271,7 @@ struct info {
 void info_complete(struct info *info);
 
 /** Judge a host; the most severe findings come first. Returns how many. */
-unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max);
+unsigned info_doctor(const struct info *info, struct info_finding findings[INFO_FINDINGS_MAX]);
 
 /* Printing (describe.c, show.c) -------------------------------------------------------------- */
 
@@ -293,7 +280,7 @@ unsigned info_doctor(const struct info *info, struct info_finding *findings, uns
 void info_print(const struct info *info, FILE *out);
 void info_print_findings(const struct info *info, FILE *out);
 
-/** Print one JSON object and a newline. Return: 0; -ENOMEM; -EIO. */
+/** Print one JSON object and a newline. Return: 0; -EIO. */
 int info_print_json(const struct info *info, FILE *out);
 
 #endif

@@ -15,13 +15,9 @@
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-static int fail_closed(const char *name, const char *path)
+static int closed_or(int error)
 {
-	return plx_fail(EACCES,
-			"RDMA device %s: no permission for %s; give the user read and write access "
-			"to it, by its group or a udev rule, or to the container by its device "
-			"list",
-			name, path);
+	return errno == EACCES || errno == EPERM ? -EACCES : error;
 }
 
 /* libibverbs silently skips devices without a device file. */
@@ -30,53 +26,31 @@ static int check_file(const struct plx_rdma_device *device)
 	char path[64];
 
 	if (!device->uverbs[0])
-		return plx_fail(ENXIO,
-				"RDMA device %s: user space has no way to it, as the kernel module "
-				"ib_uverbs is not loaded; modprobe ib_uverbs",
-				device->name);
+		return -ENXIO;
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->uverbs);
-	if (access(path, R_OK | W_OK) == 0)
-		return 0;
-	if (errno == EACCES || errno == EPERM)
-		return fail_closed(device->name, path);
-	return plx_fail(ENOENT,
-			"RDMA device %s: %s: %s; give the container the devices in "
-			"/dev/infiniband, or run udevadm trigger",
-			device->name, path, strerror(errno));
+	return access(path, R_OK | W_OK) == 0 ? 0 : closed_or(-ENOENT);
 }
 
-static int open_listed(struct ibv_device *const *list, const struct plx_rdma_device *device,
+static int open_listed(struct ibv_device *const *list, const char *name,
 		       struct ibv_context **context_out)
 {
-	while (*list && strcmp(ibv_get_device_name(*list), device->name) != 0)
+	while (*list && strcmp(ibv_get_device_name(*list), name) != 0)
 		list++;
 	if (!*list)
-		return plx_fail(ENODEV,
-				"RDMA device %s: libibverbs has no driver for it; install "
-				"ibverbs-providers (rdma-core)",
-				device->name);
+		return -ENODEV;
 	errno = 0;
 	*context_out = ibv_open_device(*list);
-	if (*context_out)
-		return 0;
-	if (errno == EACCES || errno == EPERM) /* a cgroup's device list */
-		return fail_closed(device->name, device->uverbs);
-	return plx_fail(errno ? errno : EIO, "RDMA device %s: it cannot be opened: %s",
-			device->name, strerror(errno ? errno : EIO));
+	return *context_out ? 0 : closed_or(-EIO); /* a cgroup has a list of devices */
 }
 
 static int open_device(const struct plx_rdma_device *device, struct ibv_context **context_out)
 {
 	int rc = check_file(device);
-
-	if (rc)
-		return rc;
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = rc ? NULL : ibv_get_device_list(NULL);
 
 	if (!list)
-		return plx_fail(EIO, "RDMA device %s: libibverbs cannot list devices: %s",
-				device->name, strerror(errno));
-	rc = open_listed(list, device, context_out);
+		return rc ? rc : -EIO;
+	rc = open_listed(list, device->name, context_out);
 	ibv_free_device_list(list);
 	return rc;
 }
@@ -229,15 +203,12 @@ int info_probe_device(const struct plx_rdma_device *device, struct info_details 
 	if (rc)
 		return rc;
 	*details_out = (struct info_details){.inline_max_bytes = -1};
-	rc = ibv_query_device(context, &attr);
+	rc = ibv_query_device(context, &attr) == 0 ? 0 : -EIO;
 	if (rc == 0) {
 		details_out->max_sge = (unsigned)attr.max_sge;
 		details_out->max_cqe = (unsigned)attr.max_cqe;
 		details_out->inline_max_bytes = find_inline(context);
 		ask_ports(device, context, details_out);
-	} else {
-		rc = plx_fail(rc, "RDMA device %s: it does not answer: %s", device->name,
-			      strerror(rc));
 	}
 	ibv_close_device(context);
 	return rc;

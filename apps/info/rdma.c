@@ -35,8 +35,7 @@ static void probe_device(struct info_device *device)
 {
 	device->error = info_probe_device(&device->seen, &device->details);
 	device->usable = device->error == 0;
-	if (!device->usable)
-		snprintf(device->unusable, sizeof(device->unusable), "%s", plx_error());
+	device->unusable = device->usable ? NULL : info_hurdle(device->error);
 }
 
 void info_probe_rdma(struct info_rdma *rdma)
@@ -93,13 +92,10 @@ static void add_address(const struct ifaddrs *entry, struct info_device *device)
 	if (!address_text(entry->ifa_addr, text, sizeof(text), &link_local))
 		return;
 	for (unsigned i = 0; i < device->seen.port_count; i++) {
-		char *list = device->addresses[i];
-		size_t used = strlen(list), size = sizeof(device->addresses[i]);
-
 		if (!is_of_port(device, i, entry->ifa_name))
 			continue;
-		if (used + strlen(text) + 2 <= size)
-			snprintf(list + used, size - used, "%s%s", used ? " " : "", text);
+		info_add_word(device->ports[i].addresses, sizeof(device->ports[i].addresses), " ",
+			      text);
 		device->has_address |= device->seen.ports[i].active && !link_local &&
 				       (entry->ifa_flags & IFF_UP);
 	}
@@ -107,8 +103,7 @@ static void add_address(const struct ifaddrs *entry, struct info_device *device)
 
 void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma)
 {
-	for (; list; list = list->ifa_next) {
+	for (; list; list = list->ifa_next)
 		for (unsigned i = 0; i < rdma->device_count; i++)
 			add_address(list, &rdma->devices[i]);
-	}
 }

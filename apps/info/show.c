@@ -13,10 +13,7 @@
 
 static unsigned number_at(const char *data, size_t offset)
 {
-	unsigned number;
-
-	memcpy(&number, data + offset, sizeof(number));
-	return number;
+	return *(const unsigned *)(const void *)(data + offset);
 }
 
 /* The structures of a list, one after the other. parent: the structure above the list's own.
@@ -95,50 +92,43 @@ static json_t *optional_json(const struct info_field *field, const void *data, c
 /* Return: NULL: the value is unknown. */
 static json_t *value_json(const struct info_field *field, const void *data, const void *parent)
 {
-	union {
-		const void *at;
-		const char *text; /* char[] */
-		const char *const *pointer;
-		const unsigned *count;
-		const int *number;
-		const uint64_t *large;
-		const double *real;
-		const bool *yes;
-	} value;
+	const void *at = (const char *)data + field->offset;
+	const unsigned *count = at;
+	const int *number = at;
+	const uint64_t *large = at;
+	const double *real = at;
 
-	value.at = (const char *)data +
-		   field->offset; /* clang-tidy: an initializer clears the rest */
 	switch (field->kind) {
 	case INFO_TEXT:
 	case INFO_STATE:
-		return value.text[0] ? text_json(value.text) : NULL;
+		return *(const char *)at ? text_json(at) : NULL;
 	case INFO_NAME:
-		return json_string(value.text) ?: text_json(value.text);
+		return json_string(at) ?: text_json(at);
 	case INFO_POINTER:
-		return json_string(*value.pointer);
+		return json_string(*(const char *const *)at);
 	case INFO_WORDS:
-		return words_json(value.text);
+		return words_json(at);
 	case INFO_CHOICE:
-		return json_string(field->words[*value.count]);
+		return json_string(field->words[*count]);
 	case INFO_COUNT:
-		return json_integer(*value.count);
+		return json_integer(*count);
 	case INFO_KNOWN:
-		return *value.count ? json_integer(*value.count) : NULL;
+		return *count ? json_integer(*count) : NULL;
 	case INFO_SIGNED:
-		return json_integer(*value.number);
+		return json_integer(*number);
 	case INFO_NATURAL:
-		return *value.number < 0 ? NULL : json_integer(*value.number);
+		return *number < 0 ? NULL : json_integer(*number);
 	case INFO_LARGE:
 	case INFO_BYTES:
-		return *value.large == UINT64_MAX ? NULL : json_integer((json_int_t)*value.large);
+		return *large == UINT64_MAX ? NULL : json_integer((json_int_t)*large);
 	case INFO_REAL:
-		return *value.real < 0 ? NULL : json_real(*value.real);
+		return *real < 0 ? NULL : json_real(*real);
 	case INFO_BOOL:
-		return json_boolean(*value.yes);
+		return json_boolean(*(const bool *)at);
 	case INFO_CPUS:
-		return cpus_json(value.at);
+		return cpus_json(at);
 	case INFO_OBJECT:
-		return optional_json(field, value.at, data);
+		return optional_json(field, at, data);
 	case INFO_LIST:
 		return list_json(field, data, parent);
 	case INFO_END:
@@ -161,15 +151,11 @@ static json_t *object_json(const struct info_field *field, const void *data, con
 int info_print_json(const struct info *info, FILE *out)
 {
 	json_t *all = object_json(info_fields, info, info);
-	int err = 0;
+	bool done = json_dumpf(all, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+		    fputc('\n', out) != EOF;
 
-	if (!all)
-		return plx_fail(ENOMEM, "--format json: no memory");
-	if (json_dumpf(all, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0 ||
-	    fputc('\n', out) == EOF)
-		err = plx_fail(EIO, "--format json: standard output cannot be written to");
 	json_decref(all);
-	return err;
+	return done ? 0 : plx_fail(EIO, "--format json: standard output cannot be written to");
 }
 
 /* Text ----------------------------------------------------------------------------------------- */
@@ -214,14 +200,6 @@ static void put_text(FILE *out, const char *text)
 	fputs(plx_app_printable(text, printable, sizeof(printable)), out);
 }
 
-static void put_words(FILE *out, const json_t *array)
-{
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		fputs(i ? " " : "", out);
-		put_text(out, json_string_value(json_array_get(array, i)));
-	}
-}
-
 /* Whether the text has more of the value than `missing`. */
 static bool is_shown(const json_t *value)
 {
@@ -254,16 +232,18 @@ static void put_list(struct page *page, const struct info_field *list, const voi
 static void put_known(struct page *page, const struct info_field *field, const void *data,
 		      const json_t *value)
 {
+	const void *at = (const char *)data + field->offset;
 	FILE *out = page->out;
 
 	fputs(field->before, out);
 	if (field->kind == INFO_OBJECT)
-		put_fields(page, field->of, (const char *)data + field->offset, data);
+		put_fields(page, field->of, at, data);
 	else if (field->kind == INFO_STATE)
-		put_text(out, info_state_word(json_string_value(value)));
+		put_text(out, info_state_word(at));
+	else if (field->kind == INFO_WORDS)
+		put_text(out, at);
 	else if (field->kind == INFO_CPUS)
-		fprintf(out, "%s (%u)", json_string_value(value),
-			plx_cpuset_count((const void *)((const char *)data + field->offset)));
+		fprintf(out, "%s (%u)", json_string_value(value), plx_cpuset_count(at));
 	else if (field->kind == INFO_BYTES)
 		put_bytes(out, (uint64_t)json_integer_value(value));
 	else if (json_is_string(value))
@@ -272,8 +252,6 @@ static void put_known(struct page *page, const struct info_field *field, const v
 		fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))
 		fprintf(out, "%.*f", field->digits, json_real_value(value) * field->scale);
-	else
-		put_words(out, value);
 	fputs(field->after ?: "", out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of /proc and /sys, and parsing their texts. */
+/* Texts of /proc and /sys, and lists. */
 #include "info.h"
 
 #include <ctype.h>
@@ -7,61 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_BYTES 512
-
-static bool read_path(char *out, size_t size, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	size_t used;
-
-	out[0] = '\0';
-	if (!file)
-		return false;
-	used = fread(out, 1, size - 1, file);
-	bool whole = !ferror(file) && (used < size - 1 || fgetc(file) == EOF);
-	fclose(file);
-	while (used > 0 && isspace((unsigned char)out[used - 1]))
-		used--;
-	out[whole ? used : 0] = '\0';
-	return whole;
-}
-
-bool info_read(char *out, size_t size, const char *format, ...)
-{
-	char path[PATH_BYTES];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return read_path(out, size, path);
-}
-
-void info_read_command(const char *root, pid_t pid, char *out, size_t size)
-{
-	char name[32];
-
-	info_read(name, sizeof(name), "%s/proc/%d/comm", root, (int)pid);
-	plx_printable(name, out, size);
-}
-
-uint64_t info_read_number(uint64_t fallback, const char *format, ...)
-{
-	char path[PATH_BYTES], text[64], *end;
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	if (!read_path(text, sizeof(text), path))
-		return fallback;
-	uint64_t value = strtoull(text, &end, 10);
-	return end == text ? fallback : value;
-}
-
 glob_t info_glob(const char *format, ...)
 {
-	char pattern[PATH_BYTES];
+	char pattern[512];
 	glob_t paths = {0};
 	va_list args;
 
@@ -70,11 +18,6 @@ glob_t info_glob(const char *format, ...)
 	va_end(args);
 	glob(pattern, GLOB_NOSORT, NULL, &paths);
 	return paths;
-}
-
-int info_id_of(const char *path)
-{
-	return atoi(strrchr(path, '/') + 1);
 }
 
 bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out)
@@ -124,8 +67,7 @@ uint64_t info_find_bytes(const char *text, const char *name)
 {
 	char value[64];
 
-	if (!info_find_value(text, name, false, value, sizeof(value)))
-		return 0;
+	info_find_value(text, name, false, value, sizeof(value));
 	return strtoull(value, NULL, 10) * 1024;
 }
 
@@ -134,4 +76,18 @@ const char *info_state_word(const char *state)
 	const char *colon = strstr(state, ": ");
 
 	return colon ? colon + 2 : state;
+}
+
+void info_add_word(char *list, size_t size, const char *separator, const char *word)
+{
+	size_t used = strlen(list), len = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (at[len] == *separator || at[len] == '\0'))
+			return;
+	if (used >= 3 && strcmp(list + used - 3, "...") == 0)
+		return;
+	if (used + 2 * strlen(separator) + len + sizeof("...") > size)
+		word = "...";
+	snprintf(list + used, size - used, "%s%s", used ? separator : "", word);
 }

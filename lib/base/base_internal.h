@@ -21,7 +21,7 @@ const char *plx_sounds_like(const void *bytes, size_t length);
  * paths are sys/kernel/overflowuid and self/uid_map of proc(5). Thread: any. */
 bool plx_id_is_known(uint32_t id, const char *overflow_path, const char *map_path);
 
-PLX_BEGIN_DECLS /* lib/app and plx-params use these too */
+PLX_BEGIN_DECLS /* programs use these too */
 
 /** Return whether `user` is the effective user of this process and identifies no other user.
  * Thread: any. */
@@ -50,6 +50,10 @@ int plx_unix_socket(const struct plx_unix_name *name, int type,
 /** Append an item to the list in `out`, after ", " unless it is the first. `size` is the size of
  * `out`; the item is truncated to fit. Thread: any. */
 void plx_list_add(char *out, size_t size, const char *item);
+
+/** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
+ * the path. Thread: any. Return whether the file has content; otherwise `out` is "". */
+bool plx_read_file(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
 
 PLX_END_DECLS
 
@@ -82,10 +86,6 @@ uint64_t plx_kernel_ns(clockid_t clock);
 
 /** plx_parse_size of a number in MiB unless it has a unit. */
 int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
-
-/** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
- * the path. Thread: any. Return whether the file has content; otherwise `out` is "". */
-bool plx_read_file(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
 
 /** folder: of a control group, below root. is_v2: of version 2 of control groups. */
 typedef void (*plx_cgroup_fn)(void *arg, const char *folder, bool is_v2);

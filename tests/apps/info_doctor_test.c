@@ -7,7 +7,7 @@ static void assert_only_finding(const char *id, enum info_severity severity, con
 				const char *command_part)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
+	unsigned count = info_doctor(info, findings);
 
 	if (count != 1)
 		fail_msg("%u findings instead of one, '%s'; the first is '%s'", count, id,
@@ -81,14 +81,14 @@ PLX_TEST(the_doctor_omits_what_cannot_be_changed)
 	struct info_finding findings[INFO_FINDINGS_MAX];
 
 	sound_host();
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	assert_int_equal(info_doctor(info, findings), 0);
 	info->kernel.guest = true;
 	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "kvm-clock");
 	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "kvm-clock acpi_pm");
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	assert_int_equal(info_doctor(info, findings), 0);
 	/* With a choice there is a remedy. */
 	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "kvm-clock tsc");
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 1);
+	assert_int_equal(info_doctor(info, findings), 1);
 }
 
 PLX_TEST(the_doctor_on_memory)
@@ -223,7 +223,7 @@ PLX_TEST(the_doctor_on_locked_memory_for_rdma)
 
 	info->memory.memlock_bytes = 8192 * 1024;
 	info->memory.memlock_exempt = true;
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
+	assert_int_equal(info_doctor(info, findings), 0);
 }
 
 PLX_TEST(the_most_severe_findings_come_first)
@@ -235,7 +235,7 @@ PLX_TEST(the_most_severe_findings_come_first)
 	info->kernel.steal = 0.5;
 	info->kernel.guest = true;
 	info->kernel.clock.invariant = false;
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 3);
+	assert_int_equal(info_doctor(info, findings), 3);
 	assert_string_equal(findings[0].id, "tsc");
 	assert_string_equal(findings[1].id, "steal");
 	assert_string_equal(findings[2].id, "nofile");

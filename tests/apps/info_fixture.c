@@ -82,7 +82,8 @@ void sound_rdma_host(void)
 							    .text = "::ffff:10.0.0.1",
 							    .type = "RoCE v2",
 							    .netdev = "eth1"}};
-	snprintf(device->addresses[0], sizeof(device->addresses[0]), "10.0.0.1 fe80::1");
+	snprintf(device->ports[0].addresses, sizeof(device->ports[0].addresses),
+		 "10.0.0.1 fe80::1");
 	sound = host;
 }
 

@@ -47,6 +47,8 @@ MADE_UP_TEST(a_host_is_read_from_its_files)
 		{"/proc/stat", "cpu  50 0 0 15 0 0 0 35 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n"},
 		{"/proc/sys/kernel/numa_balancing", "1\n"},
 		{"/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"},
+		{SYS "/cpu/isolated", "2-3\n"},
+		{SYS "/cpu/nohz_full", "3\n"},
 		{SYS "/cpu/cpu0/cpufreq/scaling_governor", "performance\n"},
 		{SYS "/cpu/cpu5/cpufreq/scaling_governor", "powersave\n"},
 		{SYS "/clocksource/clocksource0/current_clocksource", "hpet\n"},
@@ -154,11 +156,11 @@ PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 	take_address("eth2", "none", IFF_UP);
 	take_address("eth2", "10.0.0.3", 0); /* down */
 	take_address("eth20", "10.0.0.4", IFF_UP);
-	assert_string_equal(device->addresses[0], "10.0.0.1");
+	assert_string_equal(device->ports[0].addresses, "10.0.0.1");
 	assert_false(device->has_address);
 
 	take_address("eth2.7", "2001:db8::7", IFF_UP); /* a VLAN of the port */
-	assert_string_equal(device->addresses[1], "fe80::1 10.0.0.3 2001:db8::7");
+	assert_string_equal(device->ports[1].addresses, "fe80::1 10.0.0.3 2001:db8::7");
 	assert_true(device->has_address);
 }
 
