@@ -13,6 +13,7 @@
 
 #define LINE_BYTES 1024
 #define GAPS_TEXT  80
+#define DRAIN_NS   (PLX_CLOSE_NS + PLX_NS_PER_S)
 
 struct netio_context cat_ctx;
 static int status;
@@ -37,6 +38,15 @@ void cat_tell(const char *format, ...)
 	va_start(args, format);
 	say("", format, args);
 	va_end(args);
+}
+
+void cat_tell_connected(const char *address, const char *program, pid_t pid, const char *provider,
+			const char *choice)
+{
+	char peer[PLX_PEER_BYTES];
+
+	cat_tell("%s connected over %s%s%s", plx_peer_format(address, program, pid, peer), provider,
+		 choice ? ": " : "", choice ?: "");
 }
 
 void cat_tell_suspect(const char *peer, bool suspect)
@@ -133,7 +143,7 @@ static void finish_stats(void)
 
 /* The run ------------------------------------------------------------------------------------- */
 
-/* Sockets close first, so peers see the closure while the rest is written. */
+/* Receiving sockets close first, so peers see the closure while the rest is written. */
 static int run(void)
 {
 	static int (*const starts[])(struct netio_eventloop *evloop) = {
@@ -152,6 +162,10 @@ static int run(void)
 	netio_run(&cat_ctx.evloop);
 	if (sends && !ended)
 		cat_fail("stopped before the end of its input");
+	else if (sends)
+		netio_drain(&cat_ctx.evloop, DRAIN_NS);
+	if (ended && cat_conf.mode == CAT_PUBLISH)
+		cat_publish_report();
 	if (sends)
 		cat_input_stop();
 	else if (cat_conf.stats)

@@ -40,22 +40,12 @@ struct cat_conf {
 
 extern struct cat_conf cat_conf;
 extern const struct plx_app cat_app;
-extern const char *const cat_mode_names[];
-
-/* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */
-
-/* Take the tags given, into cat_conf. Return: 0; -EINVAL. */
-int cat_take_tags(const struct plx_app_list *texts);
 
 /* The tag of all messages sent; 0 if not given. */
 static inline netio_tag_t cat_tag(void)
 {
 	return cat_conf.tags[0].tag;
 }
-
-/* For people. Returns out. */
-#define CAT_TAG_TEXT 48
-const char *cat_tag_format(const struct netio_subscription *tag, char out[CAT_TAG_TEXT]);
 
 /* cat.c: the run ------------------------------------------------------------------------------- */
 
@@ -64,13 +54,15 @@ extern struct netio_context cat_ctx;
 /* Print one line on standard error, if it can be written. */
 void cat_tell(const char *format, ...) PLX_PRINTF(1, 2);
 
-/* Report that a peer is silent, or is heard again. */
+/* Report that a peer has connected, or is silent, or is heard again. choice: NULL: omitted. */
+void cat_tell_connected(const char *address, const char *program, pid_t pid, const char *provider,
+			const char *choice);
 void cat_tell_suspect(const char *peer, bool suspect);
 
 /* As cat_tell, for failures; makes the exit status 1. */
 void cat_fail(const char *format, ...) PLX_PRINTF(1, 2);
 
-/* Everything is done: leave the loop. */
+/* Everything is done: leave the loop, then close the connections without loss. */
 void cat_end(void);
 
 /* cat_input.c: from standard input to a socket ------------------------------------------------- */
@@ -130,6 +122,9 @@ int cat_send_start(struct netio_eventloop *evloop);
 int cat_push_start(struct netio_eventloop *evloop);
 int cat_subscribe_start(struct netio_eventloop *evloop);
 int cat_recv_start(struct netio_eventloop *evloop);
+
+/* At the end of publish: tell which messages were lost. */
+void cat_publish_report(void);
 
 /* cat_output.c: from a socket to standard output ----------------------------------------------- */
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of netio-cat. */
+/* The command line of netio-cat. A tag is one, a range, or a mask. */
 #include "cat.h"
 
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define IN(mode) (1u << CAT_##mode)
 #define SENDS    (IN(PUBLISH) | IN(SEND) | IN(PUSH))
 #define RECEIVES (IN(SUBSCRIBE) | IN(RECV))
+#define NUMBERS  "decimal or, with 0x, hexadecimal, 0 to 0xffffffffffffffff"
 
 static const char *const encodings[] = {"text", "hex", "raw", NULL};
 static const char *const policies[] = NETIO_POLICY_NAMES;
-const char *const cat_mode_names[] = {"publish", "subscribe", "send", "push", "recv", NULL};
+static const char *const modes[] = {"publish", "subscribe", "send", "push", "recv", NULL};
 
 struct cat_conf cat_conf = {.block_bytes = 65536, .subscribers = 1};
 
@@ -22,11 +26,11 @@ static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_at,
 		    "publish, recv: listen on host:port; *:port is every address, port 0 a free "
 		    "one, printed",
-		    .modes = IN(PUBLISH) | IN(RECV)),
+		    .required = true, .modes = IN(PUBLISH) | IN(RECV)),
 	PLX_LIST("connect", "ADDR", &connect_to,
 		 "send: connect to host:port; subscribe: to a publisher, push: to a receiver, may "
 		 "be repeated",
-		 .modes = IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)),
+		 .required = true, .modes = IN(SUBSCRIBE) | IN(SEND) | IN(PUSH)),
 	PLX_LIST(
 		"tag", "TAG", &tags,
 		"publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST, "
@@ -76,6 +80,115 @@ static const struct plx_option options[] = {
 	PLX_OPTIONS_END,
 };
 
+/* Tags ---------------------------------------------------------------------------------------- */
+
+/* Return: 0; -EINVAL not a number; -ERANGE more than 64 bits. */
+static int read_number(const char *text, const char **end_out, uint64_t *out)
+{
+	int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+	const char *digits = base == 16 ? text + 2 : text;
+	char *end;
+
+	if (base == 16 ? !isxdigit((unsigned char)*digits) : !isdigit((unsigned char)*digits))
+		return -EINVAL;
+	errno = 0;
+	*out = strtoull(digits, &end, base);
+	*end_out = end;
+	return errno ? -ERANGE : 0;
+}
+
+static int check_range(const char *text, uint64_t first, uint64_t last,
+		       struct netio_subscription *out)
+{
+	if (last < first)
+		return plx_fail(EINVAL,
+				"--tag %s: the range ends before it begins; give the "
+				"lesser tag first",
+				text);
+	out->tag = first;
+	out->last = last == first ? 0 : last;
+	return 0;
+}
+
+/* NetIO has no empty mask; use the range of all tags instead. */
+static int check_mask(const char *text, uint64_t bits, uint64_t mask,
+		      struct netio_subscription *out)
+{
+	if (bits & ~mask)
+		return plx_fail(EINVAL,
+				"--tag %s: no tag can match, as the mask leaves out bits 0x%" PRIx64
+				"; give 0x%" PRIx64 "/0x%" PRIx64,
+				text, bits & ~mask, bits & mask, mask);
+	if (mask == 0)
+		return check_range(text, 0, UINT64_MAX, out);
+	out->tag = bits;
+	out->mask = mask;
+	return 0;
+}
+
+static int parse(const char *text, struct netio_subscription *out)
+{
+	const char *at;
+	uint64_t first = 0, second = 0;
+	char kind;
+	int rc;
+
+	if (strcmp(text, "all") == 0)
+		return check_range(text, 0, UINT64_MAX, out);
+	rc = read_number(text, &at, &first);
+	*out = (struct netio_subscription){.tag = first};
+	if (rc == 0 && *at == '\0')
+		return 0;
+	kind = rc == 0 ? *at : '\0';
+	if (kind == '-' || kind == '/')
+		rc = read_number(at + 1, &at, &second);
+	if (rc == -ERANGE)
+		return plx_fail(EINVAL, "--tag %s: more than 64 bits; give " NUMBERS, text);
+	if (rc || (kind != '-' && kind != '/') || *at)
+		return plx_fail(EINVAL,
+				"--tag %s: not a tag; give one as 7, a range as 7-9, a mask as "
+				"0x10/0xf0, or all: " NUMBERS,
+				text);
+	return kind == '-' ? check_range(text, first, second, out)
+			   : check_mask(text, first, second, out);
+}
+
+static int add_tag(const char *text)
+{
+	struct netio_subscription *tag = &cat_conf.tags[cat_conf.tag_count];
+
+	if (parse(text, tag) != 0)
+		return -EINVAL;
+	if (cat_conf.mode != CAT_SUBSCRIBE && (tag->last || tag->mask))
+		return plx_fail(EINVAL,
+				"--tag %s: %s takes one tag; ranges, masks and all are "
+				"for subscribe",
+				text, modes[cat_conf.mode]);
+	if (cat_conf.at_once)
+		tag->delivery = NETIO_DELIVERY_AT_ONCE;
+	tag->policy = (enum netio_policy)cat_conf.policy;
+	tag->backlog_bytes = cat_conf.backlog_bytes;
+	for (unsigned i = 0; i < cat_conf.tag_count; i++)
+		if (memcmp(tag, &cat_conf.tags[i], sizeof(*tag)) == 0)
+			return plx_fail(EINVAL, "--tag %s: given twice; give it once", text);
+	cat_conf.tag_count++;
+	return 0;
+}
+
+static int take_tags(void)
+{
+	for (unsigned i = 0; i < tags.count; i++)
+		if (add_tag(tags.at[i]) != 0)
+			return -EINVAL;
+	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.tag_count == 0)
+		return plx_fail(EINVAL, "-t TAG is missing: what to subscribe to; for everything "
+					"give -t all");
+	if (cat_conf.mode != CAT_SUBSCRIBE && cat_conf.tag_count > 1)
+		return plx_fail(EINVAL, "--tag %s: %s takes one; give it once", tags.at[1],
+				modes[cat_conf.mode]);
+	return 0;
+}
+
 /* Checks -------------------------------------------------------------------------------------- */
 
 static bool listens(void)
@@ -107,13 +220,9 @@ static int take_addresses(const struct plx_app_list *texts)
 	for (unsigned i = 0; i < texts->count; i++)
 		if (add_address(texts->at[i]) != 0)
 			return -EINVAL;
-	if (cat_conf.address_count == 0)
-		return plx_fail(EINVAL, "%s ADDR is missing, such as 192.0.2.1:7000",
-				listens() ? "--listen" : "--connect");
 	if (cat_conf.address_count > 1 && cat_conf.mode != CAT_PUSH &&
 	    cat_conf.mode != CAT_SUBSCRIBE)
-		return plx_fail(EINVAL, "%s takes one address; give it once",
-				cat_mode_names[cat_conf.mode]);
+		return plx_fail(EINVAL, "%s takes one address; give it once", modes[cat_conf.mode]);
 	return 0;
 }
 
@@ -153,34 +262,18 @@ static int check(void)
 	rc = take_addresses(&connect_to) ?: check_raw();
 	if (cat_conf.mode == CAT_SUBSCRIBE && cat_conf.address_count > 1)
 		cat_conf.show_publisher = true;
-	return rc ?: cat_take_tags(&tags);
+	return rc ?: take_tags();
 }
 
 const struct plx_app cat_app = {
 	.name = "netio-cat",
 	.summary = "Publish, subscribe, send, push and receive with NetIO on standard input and "
 		   "output.",
-	.usage = "  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG]\n"
-		 "            [-e text|hex|raw] [--block SIZE] [--unbuffered] [--rate R]\n"
-		 "            [--count N] [--subscribers N] [--slow POLICY] [--backlog SIZE]\n"
-		 "  netio-cat subscribe [EAL options] -- --connect ADDR...\n"
-		 "            -t TAG|FIRST-LAST|BITS/MASK|all... [-e text|hex|raw] [--count N]\n"
-		 "            [--at-once] [--slow POLICY] [--backlog SIZE] [--show-time]\n"
-		 "            [--show-publisher] [--show-tag] [--stats]\n"
-		 "  netio-cat send      [EAL options] -- --connect ADDR [-t TAG]\n"
-		 "            [-e text|hex|raw] [--block SIZE] [--unbuffered] [--rate R]\n"
-		 "            [--count N]\n"
-		 "  netio-cat push      [EAL options] -- --connect ADDR... [-t TAG]\n"
-		 "            [-e text|hex|raw] [--block SIZE] [--rate R] [--count N]\n"
-		 "            [--at-most-once]\n"
-		 "  netio-cat recv      [EAL options] -- --listen ADDR [-e text|hex|raw]\n"
-		 "            [--count N] [--show-time] [--show-tag] [--stats]\n"
-		 "  -t is --tag, -e is --encoding",
 	.examples = "  netio-cat subscribe --connect 127.0.0.1:12345 -t 0-255 --show-tag\n"
 		    "  netio-cat publish --listen 127.0.0.1:12345 -t 5 <FILE",
 	.more = "man netio-cat, or doc/apps/netio-cat.md",
 	.options = options,
 	.check = check,
-	.modes = cat_mode_names,
+	.modes = modes,
 	.mode = &cat_conf.mode,
 };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,17 +24,15 @@
 
 /* A message not written yet. */
 struct waiting {
+	STAILQ_ENTRY(waiting) link;
 	struct netio_msg msg;
 	const char *publisher;    /* NULL: not shown */
 	struct timespec received; /* CLOCK_REALTIME */
 };
 
-/* A ring of these. */
-static struct {
-	struct waiting *at;
-	size_t room, first, count;
-	size_t copied; /* of these, from the first on: those entirely in out.ready */
-} queue;
+static STAILQ_HEAD(, waiting) queue = STAILQ_HEAD_INITIALIZER(queue);
+static size_t waiting_count; /* of these */
+static struct waiting *next; /* to copy; those before it are entirely in out.ready */
 
 static struct {
 	struct plx_poller *poller;
@@ -49,34 +48,14 @@ static struct {
 
 /* The queue ----------------------------------------------------------------------------------- */
 
-static int make_room(void)
-{
-	size_t room = queue.room ? 2 * queue.room : 64;
-	struct waiting *at = malloc(room * sizeof(*at));
-
-	if (!at)
-		return -ENOMEM;
-	for (size_t i = 0; i < queue.count; i++)
-		at[i] = queue.at[(queue.first + i) % queue.room];
-	free(queue.at);
-	queue.at = at;
-	queue.room = room;
-	queue.first = 0;
-	return 0;
-}
-
 static void drop_first(void)
 {
-	netio_msg_release(&queue.at[queue.first].msg);
-	queue.first = (queue.first + 1) % queue.room;
-	queue.count--;
-}
+	struct waiting *first = STAILQ_FIRST(&queue);
 
-/* Everything in out.ready is written. */
-static void drop_copied(void)
-{
-	for (; queue.copied > 0; queue.copied--)
-		drop_first();
+	STAILQ_REMOVE_HEAD(&queue, link);
+	netio_msg_release(&first->msg);
+	free(first);
+	waiting_count--;
 }
 
 static bool is_counted_out(void)
@@ -90,15 +69,18 @@ void cat_output_message(const struct netio_msg *msg, const char *publisher)
 
 	if (out.failed || is_counted_out())
 		return;
-	if (queue.count == queue.room && make_room() != 0) {
+	waiting = malloc(sizeof(*waiting));
+	if (!waiting) {
 		cat_fail("out of memory for messages");
 		out.failed = true;
 		cat_end();
 		return;
 	}
 	netio_msg_keep(msg);
-	waiting = &queue.at[(queue.first + queue.count++) % queue.room];
 	*waiting = (struct waiting){.msg = *msg, .publisher = publisher};
+	STAILQ_INSERT_TAIL(&queue, waiting, link);
+	next = next ? next : waiting;
+	waiting_count++;
 	if (cat_conf.show_time)
 		clock_gettime(CLOCK_REALTIME, &waiting->received);
 	out.received++;
@@ -135,58 +117,50 @@ static size_t format_prefix(const struct waiting *waiting, char prefix[PREFIX_MA
  * Return: whether the message is complete. */
 static bool copy_next(void)
 {
-	const struct waiting *waiting = &queue.at[(queue.first + queue.copied) % queue.room];
-	const struct netio_msg *msg = &waiting->msg;
-	bool is_hex = cat_conf.encoding == CAT_HEX, is_raw = cat_conf.encoding == CAT_RAW;
+	bool is_hex = cat_conf.encoding == CAT_HEX;
+	const uint8_t *data = next->msg.data;
 	char prefix[PREFIX_MAX];
-	size_t body = is_hex ? 2 * msg->len : msg->len;
-	size_t before = format_prefix(waiting, prefix), whole;
+	const void *parts[] = {prefix, data, "\n"};
+	size_t before = format_prefix(next, prefix), begin = 0;
+	size_t body_end = before + (is_hex ? 2 : 1) * next->msg.len;
+	size_t ends[] = {before, body_end, body_end + (cat_conf.encoding != CAT_RAW)};
 
-	whole = before + body + !is_raw;
-	if (out.at == 0 && whole <= out.limit && whole > out.limit - out.end)
+	if (out.at == 0 && ends[2] <= out.limit && ends[2] > out.limit - out.end)
 		return false;
-	while (out.end < out.limit) {
-		uint8_t *to = out.ready + out.end;
-		size_t room = out.limit - out.end, part = 1;
+	for (int i = 0; i < 3; begin = ends[i++]) {
+		size_t from = out.at - begin, room = out.limit - out.end, len;
 
-		if (out.at < before) {
-			*to = (uint8_t)prefix[out.at];
-		} else if (out.at < before + body) {
-			size_t from = out.at - before;
-
-			part = body - from < room ? body - from : room;
-			if (is_hex)
-				copy_digits(to, msg->data, from, part);
-			else
-				memcpy(to, (const uint8_t *)msg->data + from, part);
-		} else if (!is_raw && out.at == before + body) {
-			*to = '\n';
-		} else {
-			return true;
-		}
-		out.at += part;
-		out.end += part;
+		if (out.at >= ends[i])
+			continue;
+		len = ends[i] - out.at < room ? ends[i] - out.at : room;
+		if (is_hex && parts[i] == data)
+			copy_digits(out.ready + out.end, data, from, len);
+		else
+			memcpy(out.ready + out.end, (const uint8_t *)parts[i] + from, len);
+		out.at += len;
+		out.end += len;
 	}
-	return out.at == whole;
+	return out.at == ends[2];
 }
 
 static void fill(void)
 {
 	if (out.begin == out.end) {
 		out.begin = out.end = 0;
-		drop_copied();
+		while (STAILQ_FIRST(&queue) != next) /* these are written */
+			drop_first();
 	} else if (out.begin > 0) {
 		return; /* the rest of a write: nothing more until it is written */
 	}
-	while (queue.count > queue.copied && out.end < out.limit && copy_next()) {
-		queue.copied++;
+	while (next && out.end < out.limit && copy_next()) {
+		next = STAILQ_NEXT(next, link);
 		out.at = 0;
 	}
 }
 
 static bool is_empty(void)
 {
-	return queue.count == 0 && out.begin == out.end;
+	return waiting_count == 0 && out.begin == out.end;
 }
 
 /* Writing ------------------------------------------------------------------------------------- */
@@ -196,10 +170,10 @@ static void fail(int err)
 	out.failed = true;
 	if (!is_counted_out() || err != EPIPE)
 		cat_fail("standard output: %s", plx_app_stream_error(err));
-	while (queue.count)
+	while (waiting_count)
 		drop_first();
+	next = NULL;
 	out.begin = out.end = 0;
-	queue.copied = 0;
 	cat_end();
 }
 
@@ -210,11 +184,8 @@ static bool wait_writable(int timeout_ms)
 	uint64_t end_ns = plx_now_ns() + (uint64_t)timeout_ms * PLX_NS_PER_MS;
 	int rc;
 
-	while ((rc = poll(&fd, 1, timeout_ms)) < 0 && errno == EINTR) {
-		uint64_t now_ns = plx_now_ns();
-
-		timeout_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / PLX_NS_PER_MS) : 0;
-	}
+	while ((rc = poll(&fd, 1, timeout_ms)) < 0 && errno == EINTR)
+		timeout_ms = (int)(plx_time_since(plx_now_ns(), end_ns) / PLX_NS_PER_MS);
 	return rc > 0;
 }
 
@@ -313,12 +284,11 @@ void cat_output_finish(void)
 			break;
 		left_ms = plx_time_since(plx_now_ns(), end_ns) / PLX_NS_PER_MS;
 	}
-	if (queue.count)
+	if (waiting_count)
 		cat_fail("standard output %s: %zu messages are lost",
 			 left_ms < PATIENCE_MS ? "did not take all within 5 s"
 					       : "took nothing for 2 s",
-			 queue.count);
-	while (queue.count)
+			 waiting_count);
+	while (waiting_count)
 		drop_first();
-	free(queue.at);
 }

@@ -4,21 +4,12 @@
 #include "cat.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <sys/queue.h>
 
 #define LOOK_US 500 /* between checks for pages in flight */
-
-struct peer {
-	LIST_ENTRY(peer) link;
-	struct netio_subscriber *subscriber;
-	unsigned subscriptions;
-};
 
 static struct netio_publish_socket buffered;
 static struct netio_unbuffered_publish_socket unbuffered;
 static struct netio_subscription_cache cache;
-static LIST_HEAD(peers, peer) peers = LIST_HEAD_INITIALIZER(peers);
 static uint64_t holders; /* subscribers with a subscription */
 static uint64_t lost_before;
 static bool began, is_over;
@@ -48,7 +39,7 @@ static void tell_missed(void)
 			 missed, now.dropped_new, now.dropped_old, now.conflated, now.disconnected);
 }
 
-static void tell_lost(void)
+void cat_publish_report(void)
 {
 	uint64_t now = stats().lost - lost_before;
 
@@ -63,18 +54,11 @@ static void tell_lost(void)
 
 /* Closing waits only 5 s for a slow peer, so it comes when everything is sent: pages, which a timer
  * checks, and messages by reference. */
-static void close_all(void)
+static void end_if_sent(void)
 {
-	struct peer *peer;
-
 	if (!is_over || cat_copy_count() > 0 || stats().pages_under_way > 0)
 		return;
 	netio_timer_stop(&timer);
-	for (peer = LIST_FIRST(&peers); peer; peer = LIST_NEXT(peer, link))
-		netio_subscriber_close(peer->subscriber);
-	if (!LIST_EMPTY(&peers))
-		return;
-	tell_lost();
 	cat_end();
 }
 
@@ -101,28 +85,15 @@ static void tell_missed_by(const struct netio_subscriber *subscriber)
 
 static void on_established(struct netio_subscriber *subscriber)
 {
-	struct peer *peer = is_over ? NULL : calloc(1, sizeof(*peer));
-
-	subscriber->data = peer;
-	if (!peer) {
+	if (is_over)
 		netio_subscriber_close(subscriber);
-		return;
-	}
-	peer->subscriber = subscriber;
-	LIST_INSERT_HEAD(&peers, peer, link);
 }
 
 static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason reason,
 		      const char *why)
 {
-	struct peer *peer = subscriber->data;
-
-	if (!peer)
-		return;
 	tell_missed_by(subscriber);
-	LIST_REMOVE(peer, link);
-	free(peer);
-	close_all();
+	end_if_sent();
 }
 
 static void on_suspect(struct netio_subscriber *subscriber, bool suspect)
@@ -133,11 +104,10 @@ static void on_suspect(struct netio_subscriber *subscriber, bool suspect)
 static void on_subscribed(struct netio_subscriber *subscriber,
 			  const struct netio_subscription *subscription)
 {
-	struct peer *peer = subscriber->data;
+	uintptr_t count = (uintptr_t)subscriber->data + 1; /* of its subscriptions */
 
-	if (!peer || peer->subscriptions++ > 0)
-		return;
-	if (++holders == cat_conf.subscribers && !began) {
+	subscriber->data = (void *)count;
+	if (count == 1 && ++holders == cat_conf.subscribers && !began) {
 		began = true;
 		cat_input_go();
 	}
@@ -146,10 +116,10 @@ static void on_subscribed(struct netio_subscriber *subscriber,
 static void on_unsubscribed(struct netio_subscriber *subscriber,
 			    const struct netio_subscription *subscription)
 {
-	struct peer *peer = subscriber->data;
+	uintptr_t count = (uintptr_t)subscriber->data - 1;
 
-	if (peer && --peer->subscriptions == 0)
-		holders--;
+	subscriber->data = (void *)count;
+	holders -= count == 0;
 }
 
 /* Buffered ------------------------------------------------------------------------------------ */
@@ -212,7 +182,7 @@ static int send_unbuffered(const void *data, size_t len, bool again)
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
 	cat_copy_done(key, status);
-	close_all();
+	end_if_sent();
 }
 
 static void on_unbuffered_available(struct netio_unbuffered_publish_socket *socket)
@@ -251,7 +221,7 @@ static void finish(void)
 
 static void on_look(void *data)
 {
-	close_all();
+	end_if_sent();
 }
 
 int cat_publish_start(struct netio_eventloop *evloop)

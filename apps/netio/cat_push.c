@@ -41,11 +41,8 @@ static void on_available(struct netio_push_socket *socket)
 
 static void on_established(struct netio_push_receiver *receiver)
 {
-	char peer[PLX_PEER_BYTES];
-
-	cat_tell("%s connected over %s: %s",
-		 plx_peer_format(receiver->address, receiver->program, receiver->pid, peer),
-		 receiver->provider, receiver->choice);
+	cat_tell_connected(receiver->address, receiver->program, receiver->pid, receiver->provider,
+			   receiver->choice);
 	tried(receiver);
 	on_available(&pusher);
 }

@@ -38,13 +38,11 @@ static void on_connection_refused(struct netio_publisher *publisher, enum plx_li
 static void on_connected(struct netio_publisher *publisher)
 {
 	struct source *source = &sources[publisher->id];
-	char peer[PLX_PEER_BYTES];
 
 	source->last_why[0] = '\0';
 	snprintf(source->address, sizeof(source->address), "%s", publisher->address);
-	cat_tell("%s connected over %s: %s",
-		 plx_peer_format(publisher->address, publisher->program, publisher->pid, peer),
-		 publisher->provider, publisher->choice);
+	cat_tell_connected(publisher->address, publisher->program, publisher->pid,
+			   publisher->provider, publisher->choice);
 }
 
 static void on_publisher_suspect(struct netio_publisher *publisher, bool suspect)
@@ -52,32 +50,42 @@ static void on_publisher_suspect(struct netio_publisher *publisher, bool suspect
 	cat_tell_suspect(publisher->address, suspect);
 }
 
+/* "0x1-0x9 at 127.0.0.1:12345", until the next call. */
+static const char *name_of(const struct netio_publisher *publisher,
+			   const struct netio_subscription *subscription)
+{
+	static char text[64 + PLX_ADDRESS_MAX];
+	uint64_t tag = subscription->tag, mask = subscription->mask;
+	uint64_t second = mask ? mask : subscription->last;
+	int len = snprintf(text, sizeof(text), "0x%" PRIx64, tag);
+
+	if (tag == 0 && subscription->last == UINT64_MAX)
+		len = snprintf(text, sizeof(text), "all tags");
+	else if (second)
+		len = snprintf(text, sizeof(text), "0x%" PRIx64 "%c0x%" PRIx64, tag,
+			       mask ? '/' : '-', second);
+	snprintf(text + len, sizeof(text) - (size_t)len, " at %s", publisher->address);
+	return text;
+}
+
 static void on_subscribed(struct netio_publisher *publisher,
 			  const struct netio_subscription *subscription)
 {
-	char text[CAT_TAG_TEXT];
-
-	cat_tell("subscribed to %s at %s", cat_tag_format(subscription, text), publisher->address);
+	cat_tell("subscribed to %s", name_of(publisher, subscription));
 }
 
 static void on_subscription_refused(struct netio_publisher *publisher,
 				    const struct netio_subscription *subscription, const char *why)
 {
-	char text[CAT_TAG_TEXT];
-
 	if (is_news(publisher, why))
-		cat_tell("subscription to %s at %s refused: %s", cat_tag_format(subscription, text),
-			 publisher->address, why);
+		cat_tell("subscription to %s refused: %s", name_of(publisher, subscription), why);
 }
 
 /* The publisher never accepts it. */
 static void on_subscription_ended(struct netio_publisher *publisher,
 				  const struct netio_subscription *subscription)
 {
-	char text[CAT_TAG_TEXT];
-
-	cat_fail("subscription to %s at %s ended", cat_tag_format(subscription, text),
-		 publisher->address);
+	cat_fail("subscription to %s ended", name_of(publisher, subscription));
 	if (--subscriptions == 0)
 		cat_end();
 }
@@ -85,19 +93,14 @@ static void on_subscription_ended(struct netio_publisher *publisher,
 static void on_lost(struct netio_publisher *publisher,
 		    const struct netio_subscription *subscription, const char *why)
 {
-	char text[CAT_TAG_TEXT];
-
-	cat_tell("subscription to %s at %s lost: %s; trying again",
-		 cat_tag_format(subscription, text), publisher->address, why);
+	cat_tell("subscription to %s lost: %s; trying again", name_of(publisher, subscription),
+		 why);
 }
 
 static void on_resumed(struct netio_publisher *publisher,
 		       const struct netio_subscription *subscription)
 {
-	char text[CAT_TAG_TEXT];
-
-	cat_tell("subscription to %s at %s resumed", cat_tag_format(subscription, text),
-		 publisher->address);
+	cat_tell("subscription to %s resumed", name_of(publisher, subscription));
 }
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
@@ -156,11 +159,7 @@ static struct netio_listen_socket receiver;
 
 static void on_sender_established(struct netio_recv_socket *socket)
 {
-	char peer[PLX_PEER_BYTES];
-
-	cat_tell("%s connected over %s",
-		 plx_peer_format(socket->peer, socket->program, socket->pid, peer),
-		 socket->provider);
+	cat_tell_connected(socket->peer, socket->program, socket->pid, socket->provider, NULL);
 }
 
 static void on_sender_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,

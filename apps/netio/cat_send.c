@@ -70,9 +70,8 @@ static struct netio_buffered_send_socket buffered;
 static struct netio_send_socket unbuffered;
 static struct netio_timer timer;
 static uint32_t page_count;
-static bool is_over;    /* no more messages */
-static bool is_closing; /* all of them are sent */
-static uint64_t lost;   /* unbuffered */
+static bool is_over;  /* no more messages */
+static uint64_t lost; /* unbuffered */
 
 static struct netio_buffered_stats pages(void)
 {
@@ -109,11 +108,10 @@ static void flush_buffered(void)
 /* Closing waits only 5 s for a slow peer, so it comes when all pages are sent. */
 static void on_look(void *data)
 {
-	if (is_closing || pages().pages_free < page_count)
+	if (pages().pages_free < page_count)
 		return;
-	is_closing = true;
 	netio_timer_stop(&timer);
-	netio_buffered_disconnect(&buffered);
+	cat_end();
 }
 
 static void finish_buffered(void)
@@ -126,10 +124,8 @@ static void finish_buffered(void)
 static void finish_unbuffered(void)
 {
 	is_over = true;
-	if (is_closing || cat_copy_count() > 0)
-		return;
-	is_closing = true;
-	netio_disconnect(&unbuffered);
+	if (cat_copy_count() == 0)
+		cat_end();
 }
 
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int status)
