@@ -25,10 +25,13 @@ struct pubsub_conf {
 };
 
 extern struct pubsub_conf pubsub_conf;
-extern const char *const pubsub_modes[];
 
 /** Write the result to --json, if given, and release it. Return: 0; -errno, which is reported. */
 int pubsub_write(json_t *object);
+
+/** Print what was published, and write it to --json. cycles: of busy turns. Return: as
+ * pubsub_write. */
+int pubsub_report(uint64_t messages, uint64_t copies, double seconds, double cycles);
 
 /** Run as publisher or as subscribers. Return: exit status. */
 int pubsub_publish(void);

@@ -6,7 +6,7 @@
  *          netio-pubsub-bench --connect 127.0.0.1:12345 --subscribers 4 */
 #include "pubsub.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
 
 struct pubsub_conf pubsub_conf = {
 	.size = 64,
@@ -19,7 +19,7 @@ struct pubsub_conf pubsub_conf = {
 static bool mode_given, size_given, duration_given, page_given, pages_given;
 static bool rate_given, slow_given;
 
-const char *const pubsub_modes[] = {"buffered", "at-once", "unbuffered", NULL};
+static const char *const modes[] = {"buffered", "at-once", "unbuffered", NULL};
 
 static const char *const policies[] = NETIO_POLICY_NAMES;
 
@@ -31,7 +31,7 @@ static const struct plx_option options[] = {
 		 "number of subscribers, the same on both sides (default 1)"),
 	PLX_UINT("tags", "N", &pubsub_conf.tags, 1, 1000000,
 		 "tags used in turn, a subscription each (default 1)"),
-	PLX_CHOICE("mode", "MODE", &pubsub_conf.mode, pubsub_modes,
+	PLX_CHOICE("mode", "MODE", &pubsub_conf.mode, modes,
 		   "buffered (in pages), at-once (copied, one per frame), unbuffered (by "
 		   "reference); default buffered",
 		   .given = &mode_given),
@@ -97,6 +97,26 @@ int pubsub_write(json_t *object)
 	if (rc)
 		fprintf(stderr, "netio-pubsub-bench: %s\n", plx_error());
 	return rc;
+}
+
+int pubsub_report(uint64_t messages, uint64_t copies, double seconds, double cycles)
+{
+	double copies_per_s = (double)copies / seconds;
+	double gbit_per_s = copies_per_s * (double)pubsub_conf.size * 8 / 1e9;
+	double cycles_per_copy = cycles / (double)copies;
+	uint64_t rate = pubsub_conf.run.rate;
+
+	plx_app_say("%4" PRIu64 " subscribers %8" PRIu64 " B %10.3f Mcopies/s %8.2f Gbit/s %8.0f "
+		    "cycles/copy",
+		    pubsub_conf.subscribers, pubsub_conf.size, copies_per_s / 1e6, gbit_per_s,
+		    cycles_per_copy);
+	return pubsub_write(json_pack(
+		"{s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:f}", "mode",
+		modes[pubsub_conf.mode], "size_bytes", (json_int_t)pubsub_conf.size, "subscribers",
+		(json_int_t)pubsub_conf.subscribers, "messages", (json_int_t)messages, "copies",
+		(json_int_t)copies, "messages_per_s", (double)messages / seconds, "rate_asked",
+		rate ? json_integer((json_int_t)rate) : json_null(), "mmsg_per_s",
+		copies_per_s / 1e6, "gbit_per_s", gbit_per_s, "cycles_per_copy", cycles_per_copy));
 }
 
 int main(int argc, char **argv)

@@ -28,6 +28,8 @@ static struct run {
 	bool done, failed;
 	uint8_t *payload; /* of each slot; without --mode unbuffered, of one */
 	size_t stride;
+	uint64_t slot;          /* of the message that is published */
+	bool has_slot;          /* or waits for one */
 	uint16_t unused[SLOTS]; /* slots */
 	unsigned unused_count;
 	struct count before;
@@ -56,19 +58,20 @@ static int publish_copy(int flags)
 				      flags, NULL);
 }
 
-/* The message holds the top slot until it is published. */
 static int publish_reference(int flags)
 {
-	if (run.unused_count == 0)
+	if (!run.has_slot && run.unused_count == 0)
 		return NETIO_STATUS_AGAIN;
+	if (!run.has_slot)
+		run.slot = run.unused[--run.unused_count];
 
-	uint64_t slot = run.unused[run.unused_count - 1];
-	struct iovec iov = {run.payload + slot * run.stride, pubsub_conf.size};
+	struct iovec iov = {run.payload + run.slot * run.stride, pubsub_conf.size};
 	int rc;
 
 	memcpy(iov.iov_base, &run.sequence, sizeof(run.sequence));
-	rc = netio_unbuffered_publishv(&run.unbuffered, next_tag(), &iov, 1, &slot, flags, NULL);
-	run.unused_count -= rc == NETIO_STATUS_OK;
+	rc = netio_unbuffered_publishv(&run.unbuffered, next_tag(), &iov, 1, &run.slot, flags,
+				       NULL);
+	run.has_slot = rc != NETIO_STATUS_OK;
 	return rc;
 }
 
@@ -98,21 +101,15 @@ static unsigned publish_burst(struct plx_load *load, unsigned most)
 	return done;
 }
 
-static void finish(void)
-{
-	netio_timer_stop(&run.timer);
-	run.done = true;
-	netio_terminate(&run.ctx.evloop);
-}
-
 /* After the run, each millisecond: a message that some subscribers have must still go to the
  * others. */
 static void publish_last(void)
 {
 	if (run.is_again && publish_one() != NETIO_STATUS_OK && !run.is_again)
 		fail(plx_error());
-	else if (!run.is_again)
-		finish();
+	run.done = !run.is_again && !run.failed;
+	if (run.done)
+		netio_terminate(&run.ctx.evloop);
 }
 
 static void count(struct count *now)
@@ -132,34 +129,15 @@ static void report(void)
 {
 	const struct count *before = &run.before;
 	struct count now;
-	uint64_t messages, sent;
-	double seconds, copies, gbit_per_s, cycles_per_copy;
+	uint64_t copies;
 
 	count(&now);
-	messages = now.stats.messages - before->stats.messages;
-	sent = now.stats.copies - before->stats.copies;
-	if (sent == 0) {
+	copies = now.stats.copies - before->stats.copies;
+	if (copies == 0)
 		fail("nothing was taken; is a subscriber stopped?");
-		return;
-	}
-	copies = (double)sent;
-	seconds = (double)(now.now_ns - before->now_ns) / 1e9;
-	gbit_per_s = copies * (double)pubsub_conf.size * 8 / seconds / 1e9;
-	cycles_per_copy = (double)(now.cycles - before->cycles) / copies;
-	plx_app_say("%4" PRIu64 " subscribers %8" PRIu64 " B %10.3f Mcopies/s %8.2f Gbit/s %8.0f "
-		    "cycles/copy",
-		    pubsub_conf.subscribers, pubsub_conf.size, copies / seconds / 1e6, gbit_per_s,
-		    cycles_per_copy);
-	if (pubsub_write(json_pack(
-		    "{s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:f}", "mode",
-		    pubsub_modes[pubsub_conf.mode], "size_bytes", (json_int_t)pubsub_conf.size,
-		    "subscribers", (json_int_t)pubsub_conf.subscribers, "messages",
-		    (json_int_t)messages, "copies", (json_int_t)sent, "messages_per_s",
-		    (double)messages / seconds, "rate_asked",
-		    pubsub_conf.run.rate ? json_integer((json_int_t)pubsub_conf.run.rate)
-					 : json_null(),
-		    "mmsg_per_s", copies / seconds / 1e6, "gbit_per_s", gbit_per_s,
-		    "cycles_per_copy", cycles_per_copy)) != 0)
+	else if (pubsub_report(now.stats.messages - before->stats.messages, copies,
+			       (double)(now.now_ns - before->now_ns) / 1e9,
+			       (double)(now.cycles - before->cycles)) != 0)
 		run.status = 1;
 }
 
@@ -172,17 +150,13 @@ static void on_warm(struct plx_load *load, uint64_t now_tsc)
 static void on_end(struct plx_load *load)
 {
 	report();
-	if (!run.is_again) {
-		finish();
-		return;
-	}
 	run.last_until_ns = plx_now_ns() + PATIENCE_NS;
 	netio_timer_start_ns(&run.timer, PLX_NS_PER_MS);
 }
 
 static void on_timer(void *data)
 {
-	if (run.failed) /* netio_terminate is under way */
+	if (run.failed || run.done) /* netio_terminate is under way */
 		return;
 	if (run.load.state == PLX_LOAD_ENDED && plx_now_ns() < run.last_until_ns)
 		publish_last();
@@ -235,16 +209,11 @@ static void on_unbuffered_available(struct netio_unbuffered_publish_socket *sock
 
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
-	/* If a message is published again, it already holds the top slot. */
-	if (run.is_again && run.unused_count) {
-		run.unused[run.unused_count] = run.unused[run.unused_count - 1];
-		run.unused[run.unused_count - 1] = (uint16_t)key;
-	} else {
-		run.unused[run.unused_count] = (uint16_t)key;
-		run.load.blocked = false;
-		run.is_again = false;
-	}
-	run.unused_count++;
+	run.unused[run.unused_count++] = (uint16_t)key;
+	if (run.has_slot)
+		return;
+	run.load.blocked = false;
+	run.is_again = false;
 }
 
 static int listen_at(const char *host, unsigned port)
@@ -277,21 +246,18 @@ static int set_up(void)
 	unsigned port;
 
 	if (plx_address_split("--listen", pubsub_conf.listen, host, &port) != 0 ||
-	    netio_init(&run.ctx) != 0)
+	    netio_init(&run.ctx) != 0 ||
+	    plx_load_init(&run.load, &pubsub_conf.run, pubsub_conf.size, 0) != 0)
 		return -1;
 	netio_timer_init(&run.ctx.evloop, &run.timer);
 	run.timer.cb = on_timer;
-	if (plx_load_init(&run.load, &pubsub_conf.run, pubsub_conf.size, 0) != 0)
-		return -1;
 	run.load.warmup = UINT64_MAX;
 	run.load.warmup_ns = PUBSUB_WARMUP_NS;
 	run.load.burst_max = BURST;
 	run.load.send_burst = publish_burst;
 	run.load.on_warm = on_warm;
 	run.load.on_end = on_end;
-	if (plx_load_enter(&run.load) != 0)
-		return -1;
-	if (listen_at(host, port) != 0)
+	if (plx_load_enter(&run.load) != 0 || listen_at(host, port) != 0)
 		return -1;
 	plx_app_say("listening on %s:%u", host,
 		    pubsub_conf.mode == PUBSUB_UNBUFFERED

@@ -149,24 +149,6 @@ static void begin_size(void)
 	plx_load_start(load, plx_tsc());
 }
 
-static void on_count(const struct bench_count *count)
-{
-	struct bench_count sum;
-
-	run.question_sent = false;
-	if (run.load.state == PLX_LOAD_WARM) {
-		run.first = *count;
-		plx_load_begin(&run.load, plx_tsc());
-		return;
-	}
-	sum = (struct bench_count){
-		.messages = count->messages - run.first.messages,
-		.bytes = count->bytes - run.first.bytes,
-		.now_ns = count->now_ns - run.first.now_ns,
-	};
-	end_size(&sum);
-}
-
 static void answered(const struct netio_msg *msg)
 {
 	uint64_t now_tsc = plx_tsc();
@@ -181,7 +163,16 @@ static void answered(const struct netio_msg *msg)
 		return;
 	}
 	memcpy(&count, msg->data, sizeof(count));
-	on_count(&count);
+	run.question_sent = false;
+	if (run.load.state == PLX_LOAD_WARM) {
+		run.first = count;
+		plx_load_begin(&run.load, plx_tsc());
+		return;
+	}
+	count.messages -= run.first.messages;
+	count.bytes -= run.first.bytes;
+	count.now_ns -= run.first.now_ns;
+	end_size(&count);
 }
 
 /* Gives up a peer that stopped answering. */
@@ -208,36 +199,31 @@ static void available(void)
 }
 
 /* The callbacks of a socket, which differ in its type only; `name`_set sets them. */
-#define SOCKET_CALLBACKS(name, type)                                                      \
-	static void name##_established(struct type *socket)                               \
-	{                                                                                 \
-		begin_size();                                                             \
-	}                                                                                 \
-	static void name##_ended(struct type *socket, enum plx_link_reason reason,        \
-				 const char *why)                                         \
-	{                                                                                 \
-		ended(why);                                                               \
-	}                                                                                 \
-	static void name##_suspect(struct type *socket, bool suspect)                     \
-	{                                                                                 \
-		plx_app_say("the receiver %s", suspect ? "is silent" : "is heard again"); \
-	}                                                                                 \
-	static void name##_available(struct type *socket)                                 \
-	{                                                                                 \
-		available();                                                              \
-	}                                                                                 \
-	static void name##_message(struct type *socket, const struct netio_msg *msg)      \
-	{                                                                                 \
-		answered(msg);                                                            \
-	}                                                                                 \
-	static void name##_set(struct type *socket)                                       \
-	{                                                                                 \
-		socket->cb_connection_established = name##_established;                   \
-		socket->cb_connection_refused = name##_ended;                             \
-		socket->cb_connection_closed = name##_ended;                              \
-		socket->cb_connection_suspect = name##_suspect;                           \
-		socket->cb_buffers_available = name##_available;                          \
-		socket->cb_msg_received = name##_message;                                 \
+#define SOCKET_CALLBACKS(name, type)                                                 \
+	static void name##_established(struct type *socket)                          \
+	{                                                                            \
+		begin_size();                                                        \
+	}                                                                            \
+	static void name##_ended(struct type *socket, enum plx_link_reason reason,   \
+				 const char *why)                                    \
+	{                                                                            \
+		ended(why);                                                          \
+	}                                                                            \
+	static void name##_available(struct type *socket)                            \
+	{                                                                            \
+		available();                                                         \
+	}                                                                            \
+	static void name##_message(struct type *socket, const struct netio_msg *msg) \
+	{                                                                            \
+		answered(msg);                                                       \
+	}                                                                            \
+	static void name##_set(struct type *socket)                                  \
+	{                                                                            \
+		socket->cb_connection_established = name##_established;              \
+		socket->cb_connection_refused = name##_ended;                        \
+		socket->cb_connection_closed = name##_ended;                         \
+		socket->cb_buffers_available = name##_available;                     \
+		socket->cb_msg_received = name##_message;                            \
 	}
 
 SOCKET_CALLBACKS(unbuffered, netio_send_socket)

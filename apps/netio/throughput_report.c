@@ -69,22 +69,12 @@ static int check(void)
 const struct plx_app throughput_app = {
 	.name = "netio-throughput",
 	.summary = "Measure message rates and round trips of a NetIO socket.",
-	.usage = "  netio-throughput [EAL options] -- --connect ADDR [--mode MODE]\n"
-		 "           [--sizes N,N,...] [--duration TIME] [--page SIZE] [--pages N]\n"
-		 "           [--json FILE]",
 	.examples = "  netio-throughput --connect 127.0.0.1:12345\n"
 		    "  netio-throughput --connect 127.0.0.1:12345 --mode unbuffered --sizes 64",
 	.more = "man netio-throughput, or doc/apps/netio-throughput.md",
 	.options = options,
 	.check = check,
 };
-
-static json_t *rate_row(const struct bench_count *count, double messages_per_s, double gbit_per_s)
-{
-	return json_pack("{s:I, s:I, s:f, s:f}", "messages", (json_int_t)count->messages,
-			 "elapsed_ns", (json_int_t)count->now_ns, "mmsg_per_s",
-			 messages_per_s / MEGA, "gbit_per_s", gbit_per_s);
-}
 
 static json_t *print_rates(uint64_t size_bytes, const struct bench_count *count)
 {
@@ -94,7 +84,9 @@ static json_t *print_rates(uint64_t size_bytes, const struct bench_count *count)
 
 	plx_app_say("%9" PRIu64 " B  %10.3f Mmsg/s  %8.2f Gbit/s", size_bytes,
 		    messages_per_s / MEGA, gbit_per_s);
-	return rate_row(count, messages_per_s, gbit_per_s);
+	return json_pack("{s:I, s:I, s:f, s:f}", "messages", (json_int_t)count->messages,
+			 "elapsed_ns", (json_int_t)count->now_ns, "mmsg_per_s",
+			 messages_per_s / MEGA, "gbit_per_s", gbit_per_s);
 }
 
 static json_t *print_rtt(uint64_t size_bytes, const struct plx_hist *rtt_ns)
