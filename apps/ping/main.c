@@ -162,10 +162,10 @@ static int measure(void)
 
 static int measure_self(void)
 {
-	static char address[64];
+	static char address[PING_ADDRESS_BYTES];
 	int status;
 
-	if (ping_self_start(&conf, address, sizeof(address)) != 0)
+	if (ping_self_start(&conf, address) != 0)
 		return plx_app_fail(&ping_app);
 	conf.connect = address;
 	status = measure();

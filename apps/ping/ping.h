@@ -11,7 +11,8 @@
 
 /* One-way messages per turn, at most: enough to make the rest of a turn cheap, and few enough that
  * new credit is read before the old runs out. */
-#define PING_BURST_MAX 64
+#define PING_BURST_MAX     64
+#define PING_ADDRESS_BYTES 64 /* of the server of --self */
 
 /** The parsed command line. */
 struct ping_conf {
@@ -76,7 +77,7 @@ int ping_serve(const struct ping_conf *conf);
 
 /** Start plx-ping --listen as a second process, on another CPU if possible. It ends with this
  * process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a text. */
-int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);
+int ping_self_start(const struct ping_conf *conf, char address[PING_ADDRESS_BYTES]);
 
 /** End the second process, if any: in at most 0.3 s, also if it is stopped. */
 void ping_self_stop(void);

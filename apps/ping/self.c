@@ -16,7 +16,6 @@
 #define START_MS   20000 /* to start listening */
 #define STOP_MS    300   /* to end after SIGTERM */
 #define LOOK_MS    100   /* how often to look for a signal meanwhile */
-#define SAYS       "listening on "
 #define PATH_BYTES 4096
 
 static pid_t server;
@@ -28,9 +27,9 @@ static void allowed_cpus(cpu_set_t *set)
 	const struct plx_cpuset *allowed = plx_topo_allowed(plx_eal_topo());
 
 	CPU_ZERO(set);
-	for (unsigned cpu = plx_cpuset_next(allowed, 0); cpu < CPU_SETSIZE;
-	     cpu = plx_cpuset_next(allowed, cpu + 1))
-		CPU_SET(cpu, set);
+	PLX_CPUSET_FOREACH (cpu, allowed)
+		if (cpu < CPU_SETSIZE)
+			CPU_SET(cpu, set);
 }
 
 /* In the child, where only system calls are safe. */
@@ -55,49 +54,28 @@ static _Noreturn void become_server(const char *path, char *const argv[], const 
 	_exit(1);
 }
 
-/* Return: whether the server has written something, or has ended. */
-static bool wait_for_output(int fd, uint64_t end_ns)
-{
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-
-	while (!plx_stopping() && plx_now_ns() < end_ns)
-		if (poll(&ready, 1, LOOK_MS) > 0)
-			return true;
-	return false;
-}
-
-/* Return: 0, its address in `address`; -EIO; -EINTR. */
-static int read_address(int fd, char *address, size_t address_bytes)
+/* The server prints its line at once. Return: 0, its address in `address`; -EIO; -EINTR. */
+static int read_address(int fd, char address[PING_ADDRESS_BYTES])
 {
 	uint64_t end_ns = plx_now_ns() + START_MS * PLX_NS_PER_MS;
-	char line[256];
-	size_t length = 0;
-	ssize_t got = 1;
-	char *end;
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	char line[256] = "";
 
-	while (length < sizeof(line) - 1 && wait_for_output(fd, end_ns)) {
-		got = read(fd, line + length, sizeof(line) - 1 - length);
-		if (got <= 0)
-			break;
-		length += (size_t)got;
-		line[length] = '\0';
-		end = strchr(line, '\n');
-		if (!end || strncmp(line, SAYS, strlen(SAYS)) != 0)
-			continue;
-		*end = '\0';
-		snprintf(address, address_bytes, "%s", line + strlen(SAYS));
+	while (!ready.revents && !plx_stopping() && plx_now_ns() < end_ns)
+		poll(&ready, 1, LOOK_MS);
+	if (ready.revents && read(fd, line, sizeof(line) - 1) > 0 &&
+	    sscanf(line, "listening on %63[^\n]", address) == 1)
 		return 0;
-	}
 	if (plx_stopping())
 		return plx_fail(EINTR, "%s came before the server of --self had started",
 				plx_measure_signal());
-	if (got <= 0)
+	if (ready.revents)
 		return plx_fail(EIO, "--self: the server ended before it was ready; its own output "
 				     "has the reason");
 	return plx_fail(EIO, "--self: the server did not start within %d s", START_MS / 1000);
 }
 
-int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes)
+int ping_self_start(const struct ping_conf *conf, char address[PING_ADDRESS_BYTES])
 {
 	char policy[PLX_MEASURE_IDLE_BYTES], size[32], path[PATH_BYTES] = "";
 	char *argv[] = {"plx-ping", "--huge", "none",     "--log-level", "error",
@@ -122,7 +100,7 @@ int ping_self_start(const struct ping_conf *conf, char *address, size_t address_
 	rc = server < 0 ? plx_fail(errno, "--self: fork: %s", strerror(errno)) : 0;
 	close(ends[1]);
 	if (rc == 0)
-		rc = read_address(ends[0], address, address_bytes);
+		rc = read_address(ends[0], address);
 	server_output = ends[0];
 	if (rc)
 		ping_self_stop();
