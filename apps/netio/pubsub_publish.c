@@ -220,6 +220,7 @@ static int listen_at(const char *host, unsigned port)
 {
 	struct netio_publish_attr attr = {
 		.page_bytes = (uint32_t)pubsub_conf.page_bytes,
+		.watermark_bytes = pubsub_conf.mode == PUBSUB_AT_ONCE, /* 0: a full page */
 		.page_count = (uint32_t)pubsub_conf.page_count,
 	};
 
