@@ -3,8 +3,8 @@
 #ifndef PUBSUB_BENCH_H
 #define PUBSUB_BENCH_H
 
-#include "bench.h"
 #include "load.h"
+#include "netio/netio.h"
 
 #include <jansson.h>
 

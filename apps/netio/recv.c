@@ -4,8 +4,7 @@
  *
  * Try it:  netio-recv --listen 127.0.0.1:12345
  *          netio-throughput --connect 127.0.0.1:12345 */
-#include "app.h"
-#include "bench.h"
+#include "throughput.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

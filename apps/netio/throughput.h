@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* netio-throughput: throughput.c measures a row for each size as a load of the engine
- * (lib/app/load.h), throughput_report.c has the command line and the rows. */
+ * (lib/app/load.h), throughput_report.c has the command line and the rows. And its requests to
+ * netio-recv, which counts messages without a tag and does not answer them. */
 #ifndef NETIO_THROUGHPUT_H
 #define NETIO_THROUGHPUT_H
 
-#include "bench.h"
 #include "load.h"
+#include "netio/netio.h"
+
+#define BENCH_TAG_COUNT      1 /* answered with a struct bench_count */
+#define BENCH_TAG_ECHO       2 /* answered with its bytes */
 
 #define THROUGHPUT_SIZES_MAX 32
+
+/* In host byte order: for programs of one build. */
+struct bench_count {
+	uint64_t messages, bytes; /* on this connection, so far */
+	uint64_t now_ns;
+};
 
 enum throughput_mode { MODE_BUFFERED, MODE_UNBUFFERED, MODE_REFERENCE, MODE_PING };
 
