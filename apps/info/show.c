@@ -13,7 +13,9 @@
 
 static unsigned number_at(const char *data, size_t offset)
 {
-	return *(const unsigned *)(const void *)(data + offset);
+	const void *number = data + offset;
+
+	return *(const unsigned *)number;
 }
 
 /* The structures of a list, one after the other. parent: the structure above the list's own.

@@ -26,30 +26,24 @@ static struct netio_publish_stats stats(void)
 	return now;
 }
 
-/* They asked to miss these, and were notified. */
-static void tell_missed(void)
+void cat_publish_report(void)
 {
 	struct netio_publish_stats now = stats();
+	uint64_t lost = now.lost - lost_before;
+	/* They asked to miss these, and were notified. */
 	uint64_t missed = now.dropped_new + now.dropped_old + now.conflated + now.disconnected;
 
+	if (lost_before)
+		cat_tell("%" PRIu64 " copies were lost with subscribers that went away",
+			 lost_before);
+	if (lost)
+		cat_fail("%" PRIu64 " copies were lost at the end: subscribers did not take them",
+			 lost);
 	if (missed)
 		cat_tell("%" PRIu64 " copies were not sent: subscribers were too slow (%" PRIu64
 			 " dropped as new, %" PRIu64 " as old, %" PRIu64 " conflated, %" PRIu64
 			 " disconnected)",
 			 missed, now.dropped_new, now.dropped_old, now.conflated, now.disconnected);
-}
-
-void cat_publish_report(void)
-{
-	uint64_t now = stats().lost - lost_before;
-
-	if (lost_before)
-		cat_tell("%" PRIu64 " copies were lost with subscribers that went away",
-			 lost_before);
-	if (now)
-		cat_fail("%" PRIu64 " copies were lost at the end: subscribers did not take them",
-			 now);
-	tell_missed();
 }
 
 /* Closing waits only 5 s for a slow peer, so it comes when everything is sent: pages, which a timer
@@ -142,19 +136,10 @@ static void on_buffered_available(struct netio_publish_socket *socket)
 	cat_input_go();
 }
 
-static struct netio_publish_attr attr_of(void)
+static unsigned listen_buffered(struct netio_eventloop *evloop,
+				const struct netio_publish_attr *attr)
 {
-	return (struct netio_publish_attr){
-		.policy = (enum netio_policy)cat_conf.policy,
-		.backlog_bytes = cat_conf.backlog_bytes,
-	};
-}
-
-static unsigned listen_buffered(struct netio_eventloop *evloop)
-{
-	const struct netio_publish_attr attr = attr_of();
-
-	if (netio_publish_socket_init(evloop, &buffered, &attr) != 0)
+	if (netio_publish_socket_init(evloop, &buffered, attr) != 0)
 		return 0;
 	buffered.cb_connection_established = on_established;
 	buffered.cb_connection_closed = on_closed;
@@ -190,11 +175,10 @@ static void on_unbuffered_available(struct netio_unbuffered_publish_socket *sock
 	cat_input_go();
 }
 
-static unsigned listen_unbuffered(struct netio_eventloop *evloop)
+static unsigned listen_unbuffered(struct netio_eventloop *evloop,
+				  const struct netio_publish_attr *attr)
 {
-	const struct netio_publish_attr attr = attr_of();
-
-	if (netio_unbuffered_publish_socket_init(evloop, &unbuffered, &attr) != 0)
+	if (netio_unbuffered_publish_socket_init(evloop, &unbuffered, attr) != 0)
 		return 0;
 	unbuffered.cb_connection_established = on_established;
 	unbuffered.cb_connection_closed = on_closed;
@@ -230,7 +214,9 @@ int cat_publish_start(struct netio_eventloop *evloop)
 		{send_buffered, flush_buffered, finish},
 		{send_unbuffered, NULL, finish},
 	};
-	unsigned port = cat_conf.unbuffered ? listen_unbuffered(evloop) : listen_buffered(evloop);
+	const struct netio_publish_attr attr = {.policy = (enum netio_policy)cat_conf.policy,
+						.backlog_bytes = cat_conf.backlog_bytes};
+	unsigned port = (cat_conf.unbuffered ? listen_unbuffered : listen_buffered)(evloop, &attr);
 
 	netio_timer_init(evloop, &timer);
 	timer.cb = on_look;
