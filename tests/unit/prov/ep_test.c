@@ -170,6 +170,8 @@ TEST(options_and_operation_flags_can_be_queried)
 			 -FI_ETOOSMALL);
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &bytes), 0);
 	assert_int_equal(value, PROV_CM_DATA_MAX);
+	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, bytes),
+			 -FI_ENOPROTOOPT);
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &bytes),
 			 -FI_ENOPROTOOPT);
 	assert_int_equal(fi_enable(ep), 0);
@@ -227,8 +229,6 @@ TEST(a_request_cannot_be_answered_twice)
 	fi_freeinfo(info);
 	assert_int_equal(fi_close(&one->fid), 0);
 }
-
-/* Closing ------------------------------------------------------------------------------------- */
 
 /* Unsupported calls --------------------------------------------------------------------------- */
 

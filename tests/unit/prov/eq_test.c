@@ -193,6 +193,9 @@ TEST(an_error_is_read_separately_and_in_order)
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
 	assert_int_equal(error.err_data_size, 4);
 	assert_memory_equal(text, "neve", 4); /* cut to the caller's buffer */
+	push_error(&source, FI_ECONNREFUSED, "no", 2);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_int_equal(error.err_data_size, 2);
 }
 
 /* Writing ------------------------------------------------------------------------------------- */

@@ -39,13 +39,19 @@ static inline struct fi_info *pair_info(const char *node, const char *service, u
 	return info;
 }
 
-#define PATIENCE_S 30 /* for events that come at once unless the host is busy */
-
 /* An event and its private data. */
 union cm_event {
 	struct fi_eq_cm_entry cm;
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
 };
+
+/* Whether the other side closed that connection. */
+static inline bool socket_has_ended(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&pollfd, 1, 0) == 1;
+}
 
 /* Whether a queue's descriptor wakes a waiting thread within that time. */
 static inline bool is_woken(struct fid *queue, int timeout_ms)
@@ -56,26 +62,14 @@ static inline bool is_woken(struct fid *queue, int timeout_ms)
 	return poll(&pollfd, 1, timeout_ms) == 1;
 }
 
-/* Repeat the step until the condition is true; fail if that takes too long. */
-#define until(condition, step)                                                         \
-	do {                                                                           \
-		const uint64_t limit_ns_ = queue_now_ns() + PATIENCE_S * PLX_NS_PER_S; \
-                                                                                       \
-		while (!(condition)) {                                                 \
-			if (queue_now_ns() > limit_ns_)                                \
-				fail_msg("never so: %s", #condition);                  \
-			step;                                                          \
-		}                                                                      \
-	} while (0)
-
 /* Return: as fi_eq_read, once there is an event. */
 static inline ssize_t cm_next(struct fid_eq *eq, uint32_t *number_out, union cm_event *event)
 {
 	ssize_t got;
 
 	tested_progress();
-	until((got = fi_eq_read(eq, number_out, event, sizeof(*event), 0)) != -FI_EAGAIN,
-	      tested_progress());
+	wait_doing((got = fi_eq_read(eq, number_out, event, sizeof(*event), 0)) != -FI_EAGAIN,
+		   tested_progress());
 	return got;
 }
 
@@ -150,6 +144,7 @@ static inline void side_open_fabric(struct side *side)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
 
+	plx_clock_init(); /* for wait_doing */
 	side->fabric = tested_fabric(side->info);
 	assert_int_equal(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL), 0);
 }
@@ -366,8 +361,8 @@ static inline struct fi_cq_err_entry cq_next(struct fid_cq *cq, struct fid_cq *o
 	struct fi_cq_err_entry error = {0};
 	ssize_t got;
 
-	until((got = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN,
-	      other ? fi_cq_read(other, NULL, 0) : 0);
+	wait_doing((got = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN,
+		   other ? fi_cq_read(other, NULL, 0) : 0);
 	if (got == 1)
 		return (struct fi_cq_err_entry){
 			.op_context = entry.op_context,

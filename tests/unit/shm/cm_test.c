@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections and names of endpoints: what is specific to plx_shm. */
+#include "foreign_socket.h"
 #include "shm_meet.h"
 
 static void assert_same(const void *name, const void *expected)
@@ -117,6 +118,26 @@ TEST(an_address_cannot_be_used_twice)
 	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
 	address_set_port((struct sockaddr *)&address, 0); /* and another one instead */
 	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	assert_int_equal(fi_close(&second->fid), 0);
+}
+
+/* Its own listener has a substitute of the name, also after the other user has left. */
+TEST(an_address_whose_name_another_user_took_cannot_be_used_twice)
+{
+	struct fid_pep *second = side_pep(&server);
+	struct sockaddr_un name;
+	struct foreign other;
+
+	close_pep();
+	if (geteuid() == 0) {
+		other = foreign_bind(&name, cm_socket_name(&name), SOCK_SEQPACKET, true);
+		pep = side_pep(&server);
+		assert_int_equal(fi_setname(&pep->fid, &address, sizeof(address)), 0);
+		assert_int_equal(fi_listen(pep), 0);
+		foreign_end(&other);
+		assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)),
+				 -FI_EADDRINUSE);
+	}
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 

@@ -40,18 +40,11 @@ static int listen_raw(void)
 	return fd;
 }
 
-static bool has_ended(int fd)
-{
-	struct pollfd pollfd = {.fd = fd, .events = POLLRDHUP};
-
-	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & POLLRDHUP;
-}
-
 /* It is not reported, and its socket is closed. */
 static void expect_dropped(int fd)
 {
 	cm_expect_nothing(server.eq);
-	assert_true(has_ended(fd));
+	assert_true(socket_has_ended(fd));
 	assert_int_equal(cm_requests(pep), 0);
 	close(fd);
 }
@@ -153,7 +146,7 @@ TEST(a_silent_peer_is_dropped_after_a_timeout)
 	let_time_pass();
 	assert_int_equal(cm_requests(pep), 0);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
-		assert_true(has_ended(fds[i]));
+		assert_true(socket_has_ended(fds[i]));
 		close(fds[i]);
 	}
 	meet_once();

@@ -24,7 +24,7 @@ static inline struct fi_cq_err_entry end_complete(struct fid_cq *cq)
 /* Prepare to sleep on that queue, as often as needed. */
 static inline void go_to_sleep(struct side *side, struct fid_cq *cq)
 {
-	until(trywait(side, cq) == 0, fi_cq_read(cq, NULL, 0));
+	wait_doing(trywait(side, cq) == 0, fi_cq_read(cq, NULL, 0));
 }
 
 #endif

@@ -80,7 +80,7 @@ TEST(a_socket_that_cannot_enter_the_epoll_set_is_polled)
 	unsigned sent = 0;
 
 	poll_heat(tcp_of(a));
-	until(!tcp_of(a)->in_set, fi_cq_read(a->rx_cq, NULL, 0));
+	wait_doing(!tcp_of(a)->in_set, fi_cq_read(a->rx_cq, NULL, 0));
 	fail_call(SYS_ADD, ENOSPC, 0);
 	while (fi_send(a->ep, out, sizeof(out), NULL, 0, CONTEXT(sent)) == 0)
 		sent++;
@@ -218,7 +218,7 @@ static void connect_second(void)
 	second.one = side_make_ep(a, a->info, &pair.attr);
 	if (fi_connect(second.one, a->info->dest_addr, NULL, 0))
 		second.one_ended = true;
-	until(is_listener_calm() && (are_connected() || has_second_ended()), {
+	wait_doing(is_listener_calm() && (are_connected() || has_second_ended()), {
 		one_hears();
 		two_hears();
 	});

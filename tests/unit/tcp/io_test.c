@@ -235,7 +235,7 @@ static void start_all(void)
 	for (unsigned i = 0; i < OPERATIONS; i++) {
 		ssize_t rc;
 
-		until((rc = start(i)) != -FI_EAGAIN, step());
+		wait_doing((rc = start(i)) != -FI_EAGAIN, step());
 		if (rc == -FI_ENOTCONN)
 			return;
 		assert_int_equal(rc, 0);
@@ -251,7 +251,7 @@ static void run_session(void)
 	start_all();
 	for (unsigned i = 0; i < OPERATIONS; i++)
 		writes += operations[i].kind == WRITE_DATA;
-	until(is_complete() && written >= writes, step());
+	wait_doing(is_complete() && written >= writes, step());
 	for (int i = 0; i < 3; i++)
 		step();
 	check_once();
@@ -360,11 +360,11 @@ static void end_session(struct side *failed)
 	struct side *other = failed == a ? b : a;
 	unsigned *ends = failed == a ? &ends_a : &ends_b;
 
-	until(*ends, step());
+	wait_doing(*ends, step());
 	assert_int_equal(*ends, 1);
 	set_fault((struct fault){0});
 	side_close_ep(failed);
-	until(ends_a && ends_b && is_complete(), step());
+	wait_doing(ends_a && ends_b && is_complete(), step());
 	for (int i = 0; i < 3; i++)
 		step();
 	check_once();
@@ -385,7 +385,7 @@ static void each_call_may_break_the_connection_with(int err)
 			set_failing_call(side, ++at_call, err);
 			begin_session();
 			start_all();
-			until(is_complete() || faulty.fired, step());
+			wait_doing(is_complete() || faulty.fired, step());
 			fired = faulty.fired;
 			if (fired) {
 				end_session(fault.end);

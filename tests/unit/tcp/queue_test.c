@@ -71,7 +71,7 @@ PLX_TEST_AGAIN(a_message_wakes_the_receiver, set_up_to_wait_two_cqs, tear_down)
 TEST(a_message_without_a_receive_does_not_prevent_sleep, set_up_to_wait)
 {
 	speak(a);
-	until(tcp_of(b)->base.starved, fi_cq_read(b->rx_cq, NULL, 0));
+	wait_doing(tcp_of(b)->base.starved, fi_cq_read(b->rx_cq, NULL, 0));
 	go_to_sleep(b, b->rx_cq);
 	assert_false(is_woken(&b->rx_cq->fid, 0));
 	post(b, in, sizeof(in), 1);
@@ -140,7 +140,7 @@ static void wait_for_bytes(struct side *end)
 {
 	struct pollfd pollfd = {.fd = tcp_of(end)->base.source.fd, .events = POLLIN};
 
-	until(poll(&pollfd, 1, 0) == 1, fi_cq_read(end == a ? b->rx_cq : a->rx_cq, NULL, 0));
+	wait_doing(poll(&pollfd, 1, 0) == 1, fi_cq_read(end == a ? b->rx_cq : a->rx_cq, NULL, 0));
 }
 
 /* Whether the send queue is armed alone, first, or last. */

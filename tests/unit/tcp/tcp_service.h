@@ -73,14 +73,6 @@ static inline bool raw_send(int fd, const void *bytes, size_t length)
 	return sent >= 0;
 }
 
-/* Whether the other side closed it. */
-static inline bool raw_has_ended(int fd)
-{
-	struct pollfd pollfd = {.fd = fd, .events = POLLRDHUP};
-
-	return poll(&pollfd, 1, 0) == 1;
-}
-
 /* Received bytes, at most `most`; 0: none yet. */
 static inline size_t raw_receive(int fd, void *out, size_t most)
 {
@@ -104,7 +96,6 @@ static inline void raw_reset(int fd)
 #define SERVICE_RECEIVES  4   /* of an endpoint */
 #define SERVICE_BUF_BYTES 256 /* of a receive */
 #define SERVICE_MR_BYTES  4096
-#define SERVICE_LOOKS_MAX 3000000
 #define SERVICE_READABLE  0x1001 /* keys of memory */
 #define SERVICE_WRITABLE  0x1002
 
@@ -140,16 +131,9 @@ static struct service service;
 
 static inline void service_turn(void);
 
-#define service_until(condition)                                      \
-	do {                                                          \
-		for (int looks_ = 0; !(condition); looks_++) {        \
-			if (looks_ == SERVICE_LOOKS_MAX)              \
-				fail_msg("never so: %s", #condition); \
-			service_turn();                               \
-		}                                                     \
-	} while (0)
+#define service_until(condition) wait_doing(condition, service_turn())
 
-#define MEMORY_SLACK (256u << 10) /* memory that malloc(3) keeps per thread counts as in use */
+#define MEMORY_SLACK             (256u << 10) /* memory that malloc(3) keeps per thread counts as in use */
 
 static inline struct fi_info *service_info(const char *port, uint64_t flags)
 {
@@ -364,7 +348,7 @@ static inline bool service_ends(const void *bytes, size_t length)
 	service_until(service.messages > messages || service.ended > ended);
 	is_ended = service.ended > ended;
 	if (is_ended)
-		service_until(raw_has_ended(fd));
+		service_until(socket_has_ended(fd));
 	service_leave(fd);
 	return is_ended;
 }
