@@ -175,20 +175,6 @@ TEST(the_place_callback_gets_the_users_listener_and_may_close_it)
 	}
 }
 
-PLX_TEST_WITH(round_robin_counts_links_of_all_providers_together, fixture_up_with_worker,
-	      fixture_down_with_worker)
-{
-	struct plx_listen_attr attr = {.spread = PLX_SPREAD_ROUND_ROBIN};
-	struct plx_listener *listener = fixture_listen_as("127.0.0.1:0", attr);
-
-	for (unsigned i = 1; i <= 8; i++) {
-		client_connect(plx_listener_address(listener), i % 2 ? &on_shm : &on_tcp);
-		assert_true(pump_until(&client.opened, i, 3000));
-		assert_true(pump_until(&server.opened, i, 3000));
-		assert_int_equal(server.lcore, (i - 1) % 2);
-	}
-}
-
 /* RDMA is chosen if available, and the next provider if the peer is not there. No device is needed:
  * the RDMA driver here is tcp, with a getinfo that returns what a test needs. -------------------
  */
@@ -322,6 +308,9 @@ PLX_TEST(required_rdma_needs_a_device)
 	conf.provider = "tcp";
 	assert_fails(plx_fabric_init(&conf), -EINVAL,
 		     "--provider tcp: it is no RDMA, which is required");
+	conf.provider = "verbs";
+	assert_fails(plx_fabric_init(&conf), -EINVAL, "the driver for RDMA is fake");
+	conf.provider = "tcp";
 	conf.require_rdma = false;
 	assert_int_equal(plx_fabric_init(&conf), 0);
 	plx_fabric_fini();

@@ -177,29 +177,4 @@ DIRECT_TEST(released_memory_is_neither_written_nor_read)
 	}
 }
 
-/* Closing a link reports revoked grants; those callbacks may revoke others. */
-static struct field others[3];
-
-static void revoke_another(void *base, size_t bytes, void *arg)
-{
-	struct field *next = arg;
-
-	released++;
-	if (next < others + 3)
-		plx_region_revoke(next->region, revoke_another, next + 1);
-}
-
-DIRECT_TEST(grants_may_be_revoked_while_their_link_closes)
-{
-	for (unsigned i = 0; i < 3; i++)
-		others[i] = field_make(server.link, 100, PLX_REMOTE_READ);
-	released = 0;
-	plx_region_revoke(others[0].region, revoke_another, &others[1]);
-	plx_link_abort(server.link);
-	assert_true(pump_until(&server.closed, 1, 5000));
-	assert_int_equal(released, 3);
-	for (unsigned i = 0; i < 3; i++)
-		field_free(&others[i]);
-}
-
 FIXTURE_MAIN("tcp", "foreign")

@@ -40,28 +40,22 @@ struct plx_buf *empty_buf(size_t room, bool in_zone)
 	return buf;
 }
 
-static uint8_t pattern_at(size_t i, unsigned seed)
-{
-	return (uint8_t)((i + seed) * 31 + (i >> 8));
-}
-
 struct plx_buf *patterned(size_t bytes, unsigned seed, bool in_zone)
 {
 	struct plx_buf *buf = empty_buf(bytes, in_zone);
-	uint8_t *data = plx_buf_append(buf, (uint32_t)bytes);
+	uint8_t *pattern = fixture_pattern(bytes, seed);
 
-	for (size_t i = 0; i < bytes; i++)
-		data[i] = pattern_at(i, seed);
+	memcpy(plx_buf_append(buf, (uint32_t)bytes), pattern, bytes);
+	free(pattern);
 	return buf;
 }
 
 void assert_pattern(const uint8_t *bytes, size_t count, unsigned seed)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (bytes[i] != pattern_at(i, seed))
-			fail_msg("byte %zu of %zu is %#x, not %#x", i, count, bytes[i],
-				 pattern_at(i, seed));
-	}
+	uint8_t *pattern = fixture_pattern(count, seed);
+
+	assert_memory_equal(bytes, pattern, count);
+	free(pattern);
 }
 
 struct field field_make(struct plx_link *link, size_t bytes, unsigned access)

@@ -31,7 +31,6 @@ static struct rogue *rogue;
 
 static int stop(void **state)
 {
-	rogue_drop(&rogue);
 	assert_untouched(&field);
 	put_and_wait(honest_client.link, &field.remote, 0, patterned(100, 1, true));
 
@@ -128,7 +127,7 @@ WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 	uint64_t data = UINT64_C(1) << 40;
 
 	if (is_provider_given() || !rogue_write(rogue, &(struct rogue_write){.data = &data})) {
-		rogue_drop(&rogue);
+		rogue_close(rogue);
 		assert_true(pump_until(&server.closed, 1, 5000));
 		skip(); /* RDMA carries no more */
 	}
@@ -173,7 +172,7 @@ WITH_ROGUE(a_false_or_missing_revoked_frame_frees_nothing_early)
 			rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
 		assert_true(pump_until(&server.closed, 1, 5000));
 		assert_int_equal(released, 1);
-		rogue_drop(&rogue);
+		rogue_close(rogue);
 		field_free(&own);
 		server = (struct side){.name = "server"};
 		rogue = open_rogue();

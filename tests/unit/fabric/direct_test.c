@@ -290,6 +290,9 @@ DIRECT_TEST(an_empty_grant_is_refused)
 			 -EINVAL);
 	assert_fails(plx_link_grant(server.link, &byte, 1, 0, &region), -EINVAL, "PLX_REMOTE_READ");
 	assert_int_equal(plx_link_grant(server.link, &byte, 1, 4, &region), -EINVAL);
+	plx_link_abort(server.link);
+	assert_int_equal(plx_link_grant(server.link, &byte, 1, PLX_REMOTE_READ, &region),
+			 -ENOTCONN);
 }
 
 static void expect_refusal(const char *text)

@@ -5,22 +5,9 @@
 
 #include "../../../drivers/tcp/sys.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <time.h>
-
-PLX_TEST(repeated_init_and_fini_leak_nothing)
-{
-	for (int i = 0; i < 4; i++) {
-		struct plx_listener *listener;
-
-		fixture_start(i % 2 ? "foreign" : NULL, false);
-		listener = fixture_pair(NULL);
-		if (i < 2)
-			plx_listener_close(listener);
-		fixture_stop(); /* which checks memory and descriptors */
-		assert_int_equal(client.reason, PLX_LINK_ABORTED);
-	}
-}
 
 static struct plx_listener *reconnect_to;
 static unsigned reconnects;
@@ -137,6 +124,47 @@ PLX_TEST(fini_frees_a_buffer_queued_on_a_link_of_another_lcore)
 	fixture_stop(); /* which checks memory */
 	assert_int_equal(sent_status, -ECONNRESET);
 	assert_int_equal(far.reason, PLX_LINK_ABORTED);
+}
+
+/* Child programs ------------------------------------------------------------------------------ */
+
+#define FD_MAX 2048
+
+static bool is_inheritable(int fd)
+{
+	int flags = fcntl(fd, F_GETFD);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static unsigned inheritable(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < FD_MAX; fd++)
+		count += is_inheritable(fd);
+	return count;
+}
+
+static void expect_nothing_of_a_link_is_inherited(const char *provider)
+{
+	unsigned before = inheritable();
+	struct plx_listener *listener;
+
+	fixture_start(provider, true);
+	worker_start();
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	assert_int_equal(inheritable(), before);
+	fixture_connect(listener, NULL);
+	assert_int_equal(inheritable(), before);
+	worker_stop();
+	fixture_stop();
+}
+
+PLX_TEST(a_child_inherits_no_descriptors_of_a_link)
+{
+	expect_nothing_of_a_link_is_inherited("tcp");
+	expect_nothing_of_a_link_is_inherited("shm");
 }
 
 /* Threads that are not lcores ------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "count.h"
+#include "rogue.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -261,6 +262,7 @@ uint64_t zone_bytes_used(void)
 
 void fixture_stop(void)
 {
+	rogue_close_all();
 	side_release(&server, UINT32_MAX);
 	side_release(&client, UINT32_MAX);
 	plx_fabric_fini();

@@ -133,19 +133,6 @@ TEST(a_request_waits_for_a_full_lane)
 	serve_and_close();
 }
 
-TEST(a_request_to_a_stuck_lcore_may_wait_without_a_timeout)
-{
-	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
-				     .hello_timeout_ns = PLX_NEVER,
-				     .close_timeout_ns = PLX_NEVER};
-
-	listen_placed(place_on_lcore_1, PLX_NEVER);
-	client_connect(plx_listener_address(listener), &attr);
-	expect_soon(on_its_way());
-	expect_still_on_its_way();
-	serve_and_close();
-}
-
 TEST(a_request_is_accepted_although_the_lane_back_is_full)
 {
 	send_request(0);

@@ -35,7 +35,6 @@ PLX_FIXTURE(start_open, 0, (start(state), rogue = rogue_open(listener, NULL)))
 
 static int stop(void **state)
 {
-	rogue_drop(&rogue);
 	honest_link_is_well();
 	fixture_stop();
 	free(honest_server.last);
@@ -164,7 +163,7 @@ WITH_HONEST(a_bad_first_frame_makes_no_link)
 		else
 			say(rows[i].type, rows[i].length);
 		expect_failures(i + 1, rows[i].text);
-		rogue_drop(&rogue);
+		rogue_close(rogue);
 	}
 }
 
@@ -222,7 +221,7 @@ WITH_HONEST(a_violation_of_the_protocol_ends_the_link_with_its_name)
 			rogue_send_frame(rogue, rows[i].frames[k]);
 		rogue_expect_end(PLX_LINK_PROTOCOL, rows[i].text);
 		assert_int_equal(server.messages, 0);
-		rogue_drop(&rogue);
+		rogue_close(rogue);
 		honest_link_is_well();
 	}
 }
@@ -298,7 +297,7 @@ WITH_HONEST(a_malformed_provider_frame_ends_the_link_and_is_counted)
 OPEN(a_peer_may_leave_inside_a_message)
 {
 	rogue_send_first(rogue, 100000, 1000);
-	rogue_drop(&rogue);
+	rogue_close(rogue);
 	rogue_expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
 }
@@ -320,7 +319,6 @@ OPEN(a_close_that_a_peer_keeps_delaying_times_out)
 	}
 	assert_true(grants < 256);
 	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 500 ms");
-	rogue_drop(&rogue);
 	free(message);
 }
 
@@ -361,7 +359,7 @@ WITH_HONEST(a_close_agreed_without_reading_completes_every_send)
 	pump_ms(5);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, FRAME_FLAG_ACK, 0, 100});
 	pump_ms(20);
-	rogue_drop(&rogue);
+	rogue_close(rogue);
 	assert_true(pump_until(&server.closed, 1, 5000));
 	assert_int_equal(sent_late, 0);
 	assert_int_equal(sent, accepted);

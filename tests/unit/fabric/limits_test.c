@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limits of a listener for peers that it does not know, over links; admission_test.c has the
  * rules. */
+#include "count.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "rogue.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct plx_listener *listener;
@@ -106,24 +108,22 @@ TEST(connections_far_above_the_rate_are_refused)
 			 1);
 }
 
-/* Raw peers that never send a HELLO make room for others. */
-TEST(a_new_connection_evicts_the_oldest_handshake_of_another_lcore)
+/* Raw peers that never send a HELLO make room for others, on the listener's lcore or another. */
+PLX_TEST(a_new_connection_evicts_the_oldest_handshake)
 {
-	struct rogue *rogues[6];
-
-	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, true);
-	for (int i = 0; i < 6; i++)
-		rogues[i] = rogue_connect(plx_listener_address(listener));
-	connect_and_settle(0, 1);
-	assert_int_equal(clients[0].opened, 1);
-	assert_in_range(listener_stats_of(listener).evicted, 2, 3);
-	for (int i = 0; i < 6; i++)
-		rogue_close(rogues[i]);
-	plx_link_abort(clients[0].link);
-	pump_ms(50);
-	worker_stop(); /* it logs too */
-	assert_in_range(log_count("127.0.0.1 closed before it was open"), 1, 3);
-	assert_int_equal(log_count("dropped: as many"), 0);
+	for (int on_worker = 0; on_worker < 2; on_worker++) {
+		start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_worker);
+		for (int i = 0; i < 6; i++)
+			rogue_connect(plx_listener_address(listener));
+		connect_and_settle(0, 1);
+		assert_int_equal(clients[0].opened, 1);
+		assert_in_range(listener_stats_of(listener).evicted, 2, 3);
+		if (on_worker)
+			worker_stop(); /* it logs too */
+		assert_in_range(log_count("127.0.0.1 closed before it was open"), 1, 3);
+		assert_int_equal(log_count("dropped: as many"), 0);
+		fixture_stop();
+	}
 }
 
 /* They never become requests: the provider closes the oldest one. */
@@ -150,6 +150,37 @@ TEST(a_new_connection_evicts_the_oldest_silent_one)
 	pump_ms(50);
 	assert_int_equal(listener_stats_of(listener).no_handshake,
 			 6 - listener_stats_of(listener).evicted);
+}
+
+/* A peer connects while this process can open no descriptor, until the log says that. */
+static void connect_without_descriptors(const char *text)
+{
+	int fd = rogue_socket(plx_listener_address(listener)), lowest = dup(fd);
+	struct rlimit before, none;
+
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){(rlim_t)lowest, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	expect_soon(log_count(text) == 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	close(fd);
+}
+
+TEST(without_descriptors_connections_wait_or_the_oldest_silent_one_is_closed)
+{
+	int silent, before;
+
+	skip_if_provider_given();
+	start("tcp", &(struct plx_admission){0});
+	connect_without_descriptors(
+		"a connection cannot be accepted, as this process has used up its");
+	before = count_descriptors();
+	silent = rogue_socket(plx_listener_address(listener));
+	expect_soon(count_descriptors() == before + 2);
+	connect_without_descriptors("closed before it is open: this process has used up its");
+	assert_in_range(listener_stats_of(listener).evicted, 1, 2);
+	close(silent);
 }
 
 /* Of requests that go to another lcore ----------------------------------------------------------

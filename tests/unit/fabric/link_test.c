@@ -190,14 +190,6 @@ PAIRED(an_abort_gives_both_sides_the_reason)
 	assert_has(server.text, "went away");
 }
 
-TEST(a_connect_to_a_closed_port_is_refused)
-{
-	client_connect(here("1"), NULL);
-	expect_end(&client, PLX_LINK_REFUSED);
-	assert_has(client.text, here("1"));
-	assert_int_equal(client.opened, 0);
-}
-
 /* Turn the loop to a point of the handshake. Over iWARP: at once, or after the request was read. In
  * between, Linux's soft iWARP forgets a request whose listener closes, and the peer gives up after
  * 10 s (doc/design/verbs.md). */

@@ -16,12 +16,13 @@
 #define BORNE_MS 1500
 
 static struct plx_listener *listener;
-static struct rogue *rogue, *others[MANY]; /* closed at the end of a test */
-static struct side sides[MANY];            /* of the others */
+static struct rogue *rogue, *others[MANY];
+static struct side sides[MANY]; /* of the others */
 static unsigned other_count;
 
 static int start(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores)
 {
+	other_count = 0;
 	fixture_start_beating(heartbeat_ns, dead_after_ns, two_lcores);
 	listener = fixture_listen(here("0"), NULL);
 	if (two_lcores)
@@ -56,16 +57,8 @@ PLX_FIXTURE(two, start(0, 0, true), (void)0)
 PLX_FIXTURE(two_quick, start(10 * PLX_NS_PER_MS, QUICK_MS *PLX_NS_PER_MS, true), (void)0)
 PLX_FIXTURE(with_rogue, 0, (alone(state), rogue = open_rogue()))
 
-static int down(void **state)
-{
-	while (other_count > 0)
-		rogue_close(others[--other_count]);
-	rogue_drop(&rogue);
-	return fixture_down(state);
-}
-
-#define ALONE(test)      PLX_TEST_WITH(test, alone, down)
-#define WITH_ROGUE(test) PLX_TEST_WITH(test, with_rogue, down)
+#define ALONE(test)      PLX_TEST_WITH(test, alone, fixture_down)
+#define WITH_ROGUE(test) PLX_TEST_WITH(test, with_rogue, fixture_down)
 
 /* Send heartbeats for that long, every 50 ms. */
 static void beat_ms(struct rogue *from, unsigned ms)
@@ -143,7 +136,7 @@ ALONE(a_peer_that_requests_no_heartbeats_gets_none)
 	assert_int_equal(rogue_answer(rogue).dead_after_ms, DEAD_MS);
 }
 
-PLX_TEST_WITH(a_side_that_sends_no_heartbeats_gets_none, alone_without_heartbeats, down)
+PLX_TEST_WITH(a_side_that_sends_no_heartbeats_gets_none, alone_without_heartbeats, fixture_down)
 {
 	expect_no_heartbeats(rogue_beating_hello(PERIOD_MS, DEAD_MS));
 	assert_int_equal(rogue_answer(rogue).heartbeat_ms, 0);
@@ -201,7 +194,7 @@ static int alone_and_limited(void **state)
 	return 0;
 }
 
-PLX_TEST_WITH(a_listener_limits_the_silence_that_a_peer_asks_for, alone_and_limited, down)
+PLX_TEST_WITH(a_listener_limits_the_silence_that_a_peer_asks_for, alone_and_limited, fixture_down)
 {
 	rogue = open_rogue_like(rogue_beating_hello(PERIOD_MS, 100 * DEAD_MS));
 	beat_ms(rogue, 2 * PERIOD_MS);
@@ -251,7 +244,7 @@ WITH_ROGUE(a_process_that_was_stopped_declares_no_peer_dead)
 
 /* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
  * after it nothing is heard, and the sets, cold by then, are not all polled. */
-PLX_TEST_WITH(a_long_stop_of_both_sides_declares_no_peer_dead, alone_and_quick, down)
+PLX_TEST_WITH(a_long_stop_of_both_sides_declares_no_peer_dead, alone_and_quick, fixture_down)
 {
 	rogue = open_rogue_like(rogue_beating_hello(10, QUICK_MS));
 	beat_ms(rogue, 100);
@@ -289,7 +282,7 @@ static struct side *open_here_and_there(uint32_t heartbeat_ms, uint32_t dead_aft
 	return side;
 }
 
-PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, down)
+PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, fixture_down)
 {
 	struct side *side = open_here_and_there(10, QUICK_MS);
 	uint64_t begin_ns;
@@ -310,7 +303,7 @@ PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, 
 }
 
 /* A silent link here, and one there on which its process is heard. */
-PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, two, down)
+PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, two, fixture_down)
 {
 	struct side *silent = open_here_and_there(PERIOD_MS, DEAD_MS);
 
@@ -325,33 +318,6 @@ PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, 
 	expect_silent(&server, 4 * DEAD_MS);
 	worker_call(close_there, NULL);
 	worker_stop();
-}
-
-/* Set-up --------------------------------------------------------------------------------------- */
-
-PLX_TEST(heartbeat_times_out_of_range_are_refused)
-{
-	static const struct {
-		uint64_t heartbeat_ns, dead_after_ns, dead_after_max_ns;
-		const char *error;
-	} rows[] = {
-		{PLX_HEARTBEAT_NS_MIN - 1, 0, 0,
-		 "heartbeat_ns 9000000: out of range; give 10000000 to 3600000000000"},
-		{PLX_HEARTBEAT_NS_MAX + PLX_NS_PER_MS, 0, 0, "heartbeat_ns"},
-		{PLX_HEARTBEAT_NS_MIN, 39 * PLX_NS_PER_MS, 0,
-		 "dead_after_ns 39000000: out of range; give 40000000 to 86400000000000"},
-		{0, PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS, 0, "dead_after_ns"},
-		{0, 0, 499 * PLX_NS_PER_MS,
-		 "dead_after_max_ns 499000000: out of range; give 500000000 to 86400000000000"},
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
-		assert_fails(plx_fabric_init(&(struct plx_fabric_conf){
-				     .drivers = plx_drivers,
-				     .heartbeat_ns = rows[i].heartbeat_ns,
-				     .dead_after_ns = rows[i].dead_after_ns,
-				     .dead_after_max_ns = rows[i].dead_after_max_ns}),
-			     -EINVAL, rows[i].error);
 }
 
 PLX_TEST_MAIN()

@@ -131,4 +131,13 @@ PLX_TEST_WITH(a_peer_that_has_yet_to_acknowledge_much_has_twice_the_time, join, 
 	assert_int_equal(ask_at(3 * DEAD_NS).margin_ns, 0);
 }
 
+PLX_TEST_WITH(an_lcore_that_has_not_looked_for_long_is_named, join, leave)
+{
+	static struct plx_fabric_lcore asking;
+
+	home.id = 3;
+	ask_at(DEAD_NS);
+	assert_int_equal(peer_ask(link_to_peer.presence->peer, &asking, 100 * DEAD_NS).stuck, 3);
+}
+
 PLX_TEST_MAIN_WITH(setup, NULL)

@@ -33,7 +33,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	rogue_drop(&rogue);
 	assert_works(plx_log_configure("log-level", "fabric:notice"));
 	plx_log_set_sink(NULL, NULL);
 	return fixture_down(state);
@@ -99,7 +98,7 @@ static void expect_shown(const char *raw, const char *shown)
 	assert_string_equal(plx_link_peer_program(server.link), shown);
 	assert_int_equal(log_count(shown), 1);
 	assert_int_equal(log_count("\x1b") + log_count("\r"), 0);
-	rogue_drop(&rogue);
+	rogue_close(rogue);
 	expect_end(&server, PLX_LINK_PEER_DOWN);
 	fixture_renew_sides();
 }
@@ -145,7 +144,6 @@ static void expect_answer_to(const struct frame_hello *hello, bool told)
 		rogue_expect_rejection(address, data, length, &answer);
 	}
 	expect_answer(&answer, told);
-	rogue_drop(&rogue);
 }
 
 TEST(a_listener_names_itself_only_to_a_peer_that_it_accepts)
@@ -158,7 +156,7 @@ TEST(a_listener_names_itself_only_to_a_peer_that_it_accepts)
 	rogue = rogue_connect(plx_listener_address(listener));
 	answer = rogue_answer(rogue);
 	expect_answer(&answer, false);
-	rogue_drop(&rogue);
+	rogue_close(rogue);
 	hello.protocol = PLX_PROTOCOL_RPC;
 	expect_answer_to(&hello, false);
 	hello.protocol = PLX_PROTOCOL_ECHO;

@@ -11,8 +11,10 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 #include <stdio.h>
+#include <sys/queue.h>
 
 struct rogue {
+	LIST_ENTRY(rogue) open;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -26,6 +28,8 @@ struct rogue {
 	uint8_t answer[HELLO_BYTES_MAX];
 	uint8_t received[8][4096];
 };
+
+static LIST_HEAD(, rogue) open_rogues = LIST_HEAD_INITIALIZER(open_rogues);
 
 static bool is_mr_needed(const struct rogue *rogue)
 {
@@ -147,6 +151,7 @@ static struct rogue *ask(const char *address, const void *data, size_t length)
 	struct rogue *rogue = calloc(1, sizeof(*rogue));
 	uint64_t end_ns = plx_now_ns() + 5 * PLX_NS_PER_S; /* a listener may keep it waiting */
 
+	LIST_INSERT_HEAD(&open_rogues, rogue, open);
 	rogue->info = resolve(address);
 	open_all(rogue);
 	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, data, length), 0);
@@ -393,6 +398,7 @@ void rogue_progress(struct rogue *rogue)
 
 void rogue_close(struct rogue *rogue)
 {
+	LIST_REMOVE(rogue, open);
 	fi_shutdown(rogue->ep, 0);
 	fi_close(&rogue->ep->fid);
 	fi_close(&rogue->cq->fid);
@@ -433,9 +439,8 @@ int rogue_listener(char address_out[ROGUE_ADDRESS_MAX])
 	return fd;
 }
 
-void rogue_drop(struct rogue **rogue)
+void rogue_close_all(void)
 {
-	if (*rogue)
-		rogue_close(*rogue);
-	*rogue = NULL;
+	while (!LIST_EMPTY(&open_rogues))
+		rogue_close(LIST_FIRST(&open_rogues));
 }

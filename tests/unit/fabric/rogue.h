@@ -80,10 +80,8 @@ int rogue_socket(const char *address);
 #define ROGUE_ADDRESS_MAX 32
 int rogue_listener(char address_out[ROGUE_ADDRESS_MAX]);
 
-/** Drop the connection and free it. */
+/** Drop the connection and free it. fixture_stop closes those that are left. */
 void rogue_close(struct rogue *rogue);
-
-/** The same, and set it to NULL; it may be NULL. */
-void rogue_drop(struct rogue **rogue);
+void rogue_close_all(void);
 
 #endif

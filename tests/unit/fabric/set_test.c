@@ -94,6 +94,9 @@ REGISTERING(memory_outside_the_zones_is_copied_before_it_is_sent)
 	assert_true(pump_until(&completions, 1, 2000));
 	memset(bytes, 0x5a, sizeof(bytes));
 	expect_message(&server, 1, bytes, sizeof(bytes));
+	buf = plx_link_buf(client.link, 20000); /* needs no copy */
+	assert_int_not_equal(buf->zone_index, PLX_ZONE_NONE);
+	plx_buf_unref(buf);
 }
 
 static int getinfo_of_short_messages(uint32_t version, const char *node, const char *service,
@@ -135,6 +138,8 @@ REGISTERING(a_message_too_long_to_copy_into_the_zones_is_refused)
 	plx_buf_append(outside, length);
 	assert_fails(plx_link_send_buf(client.link, outside, NULL, NULL), -EMSGSIZE, "33554432");
 	assert_error_has("plx_mem_alloc");
+	assert_fails(plx_link_send(client.link, outside->data, length), -EMSGSIZE,
+		     "send longer messages by plx_link_send_buf");
 	plx_buf_unref(outside);
 	assert_int_equal(server.closed, 0);
 }

@@ -53,6 +53,13 @@ TEST(requests_are_granted_in_full_up_to_half_of_the_memory)
 	assert_in_range(next->rx_buf_count, LINK_RX_BUF_COUNT_MIN, 15);
 	assert_int_equal(next->rx_buf_bytes, LARGE); /* there is room for that */
 	assert_true((uint64_t)link_receives(next) * next->rx_buf_bytes <= LARGE_ASK);
+	/* Closed links return it. */
+	for (unsigned i = 0; i <= 8; i++)
+		plx_link_abort(sides[i].link);
+	for (unsigned i = 0; i <= 8; i++)
+		assert_true(pump_until(&sides[i].closed, 1, 5000));
+	expect_soon(plx_fabric_open_count() == 1);
+	assert_true(is_whole(open_one(listener, &large, 0)));
 }
 
 /* A link with a small window is slower, but otherwise the same. */
@@ -69,22 +76,6 @@ TEST(long_messages_pass_through_the_smallest_window)
 	for (unsigned round = 1; round <= 3; round++)
 		expect_echo(message, 300000);
 	free(message);
-}
-
-TEST(a_closed_link_returns_its_receive_memory)
-{
-	struct plx_listener *listener = start(8 * LARGE_ASK, &large);
-	struct plx_fabric_lcore *home;
-
-	for (unsigned i = 0; i < 3; i++)
-		open_one(listener, &large, i);
-	home = sides[0].link->set->home;
-	for (unsigned i = 0; i < 3; i++)
-		plx_link_abort(sides[i].link);
-	for (unsigned i = 0; i < 3; i++)
-		assert_true(pump_until(&sides[i].closed, 1, 5000));
-	expect_soon(home->rx_bytes == 0);
-	assert_true(is_whole(open_one(listener, &large, 0)));
 }
 
 /* Their receives, and the operations of either direction. */
@@ -110,12 +101,29 @@ PLX_TEST(a_thousand_links_take_less_than_64_mib)
 	}
 }
 
-PLX_TEST(receive_memory_out_of_range_is_refused)
+PLX_TEST(numbers_out_of_range_are_refused)
 {
-	const struct plx_fabric_conf conf = {.receive_bytes = 1024};
+	static const struct {
+		struct plx_fabric_conf conf;
+		const char *error;
+	} rows[] = {
+		{{.receive_bytes = 1024}, "receive_bytes 1024: out of range; give 1048576 to"},
+		{{.heartbeat_ns = PLX_HEARTBEAT_NS_MIN - 1},
+		 "heartbeat_ns 9000000: out of range; give 10000000 to 3600000000000"},
+		{{.heartbeat_ns = PLX_HEARTBEAT_NS_MAX + PLX_NS_PER_MS}, "heartbeat_ns"},
+		{{.heartbeat_ns = PLX_HEARTBEAT_NS_MIN, .dead_after_ns = 39 * PLX_NS_PER_MS},
+		 "dead_after_ns 39000000: out of range; give 40000000 to 86400000000000"},
+		{{.dead_after_ns = PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS}, "dead_after_ns"},
+		{{.dead_after_max_ns = 499 * PLX_NS_PER_MS},
+		 "dead_after_max_ns 499000000: out of range; give 500000000 to 86400000000000"},
+	};
 
-	assert_int_equal(plx_fabric_init(&conf), -EINVAL);
-	assert_has(plx_error(), "receive_bytes 1024: out of range; give 1048576 to");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct plx_fabric_conf conf = rows[i].conf;
+
+		conf.drivers = plx_drivers;
+		assert_fails(plx_fabric_init(&conf), -EINVAL, rows[i].error);
+	}
 }
 
 PLX_TEST_MAIN()
