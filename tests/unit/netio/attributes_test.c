@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attributes mean the same in all structures: 0 is the default, and a field's maximum (PLX_NEVER,
- * PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. The test fails if a header
- * has a field that the table lacks. */
+ * PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. */
 #include "attributes_fixture.h"
-
-#include <glob.h>
 
 /* The table ------------------------------------------------------------------------------------ */
 
@@ -78,40 +75,6 @@ static const struct row {
 	ROW(netio_subscribe_attr, buffer_count, REFUSED),
 };
 
-/* Fields without a default; ids; and fields that tests of lib/mem, lib/lcore, lib/fabric,
- * lib/session and lib/eal check. */
-static const char *const others[] = {
-	"plx_lcore_conf.main_lcore",
-	"plx_lcore_conf.lane_slots",
-	"plx_idle_conf.spin_max_ns",
-	"plx_idle_conf.sleep_max_ns",
-	"plx_idle_conf.wake_ns",
-	"plx_idle_conf.sleep_ns",
-	"plx_pool_attr.object_count",
-	"plx_pool_attr.owner",
-	"plx_pool_attr.cache_count",
-	"plx_ring_attr.capacity",
-	"plx_ring_attr.element_bytes",
-	"plx_fabric_conf.heartbeat_ns",
-	"plx_fabric_conf.dead_after_ns",
-	"plx_fabric_conf.dead_after_max_ns",
-	"plx_fabric_conf.receive_bytes",
-	"plx_fabric_conf.partial_bytes",
-	"plx_fabric_conf.turn_ns",
-	"plx_fabric_conf.turn_max",
-	"plx_session_attr.reconnect_min_ns",
-	"plx_session_attr.reconnect_max_ns",
-	"plx_eal_conf.owned_count",
-	"plx_eal_conf.log_level_count",
-	"plx_eal_conf.main_lcore",
-	"plx_eal_conf.lane_slots",
-	"plx_eal_conf.heartbeat_ns",
-	"plx_eal_conf.self_test_rate",
-	"plx_eal_conf.receive_bytes",
-	"plx_eal_conf.turn_ns",
-	"plx_eal_conf.turn_max",
-};
-
 NETIO_TEST(the_largest_numbers_mean_what_the_table_says)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
@@ -165,67 +128,6 @@ NETIO_TEST(values_out_of_range_are_refused_with_the_reason)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(refusals); i++)
 		assert_fails(refusals[i].try(refusals[i].attr), -EINVAL, refusals[i].error);
-}
-
-/* The headers ---------------------------------------------------------------------------------- */
-
-static bool is_known(const char *name)
-{
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		if (strcmp(rows[i].name, name) == 0)
-			return true;
-	}
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(others); i++) {
-		if (strcmp(others[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Return: how many numeric fields the structures of that header have. */
-static unsigned check_header(const char *path)
-{
-	char line[256], type[64] = "", name[64], whole[160];
-	FILE *file = fopen(path, "re");
-	unsigned count = 0;
-
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file)) {
-		const char *end = strchr(line, ' ');
-
-		if (sscanf(line, "struct %63[a-z_] {", type) == 1 && strchr(line, '{') && end)
-			continue;
-		if (line[0] == '}')
-			type[0] = '\0';
-		if (!strstr(type, "_attr") && !strstr(type, "_conf") &&
-		    strcmp(type, "plx_admission") != 0)
-			continue;
-		if (sscanf(line, "\tuint%*[0-9]_t %63[a-z_0-9];", name) != 1 ||
-		    strncmp(line, "\tuint8", 6) == 0 || strchr(line, '['))
-			continue;
-		snprintf(whole, sizeof(whole), "%s.%s", type, name);
-		if (!is_known(whole))
-			fail_msg("%s: the table lacks %s", path, whole);
-		count++;
-	}
-	fclose(file);
-	return count;
-}
-
-PLX_TEST(the_table_lists_each_number_in_the_headers)
-{
-	char pattern[512];
-	unsigned count = 0;
-	glob_t found;
-
-	snprintf(pattern, sizeof(pattern), "%s/lib/*/{plx_,netio_}[a-z]*.h",
-		 getenv("PLX_SOURCE_ROOT"));
-	assert_int_equal(glob(pattern, GLOB_BRACE, NULL, &found), 0);
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		count += check_header(found.gl_pathv[i]);
-	globfree(&found);
-	/* plx_rpc_call and plx_rpc_method are other structures. */
-	assert_int_equal(count, PLX_ARRAY_LEN(rows) + PLX_ARRAY_LEN(others) - 3);
 }
 
 PLX_TEST_MAIN()

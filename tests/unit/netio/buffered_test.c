@@ -270,20 +270,6 @@ SEND_TEST(a_slow_peer_gets_a_long_message_whole)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-SEND_TEST(a_peer_that_reads_nothing_does_not_block_closing)
-{
-	begin_with_pages(64);
-	heard.kept.more = 500;
-	for (unsigned i = 0; i < 300; i++)
-		assert_int_equal(send_next(100), 0);
-	assert_int_equal(netio_buffered_disconnect(&sender), 0);
-	TURN_UNTIL(closed == 1);
-	assert_int_equal(stats().messages, 300);
-	assert_true(stats().messages_lost > 0);
-	assert_true(heard.messages + stats().messages_lost >= 300);
-	assert_int_equal(stats().pages_free, 64);
-}
-
 SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 {
 	begin_with_pages(16);

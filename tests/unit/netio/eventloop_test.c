@@ -236,22 +236,6 @@ TEST(a_timer_is_periodic)
 	}
 }
 
-TEST(a_stopped_timer_is_silent_until_it_is_started)
-{
-	struct netio_timer end;
-
-	begin_timer();
-	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
-	netio_timer_stop(&timer);
-	assert_int_equal(netio_timer_init(&ctx.evloop, &end), 0);
-	end.cb = terminate;
-	assert_int_equal(netio_timer_start_ms(&end, 20), 0);
-	run_expecting(0);
-	netio_timer_stop(&end);
-	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
-	run_calls(3);
-}
-
 TEST(a_period_is_more_than_0_and_one_that_is_too_long_is_capped)
 {
 	begin_timer();

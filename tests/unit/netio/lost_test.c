@@ -74,19 +74,6 @@ PUBSUB_TEST(a_lost_connection_is_one_gap_with_its_number)
 	assert_int_equal(stats().absent, 0);
 }
 
-PUBSUB_TEST(what_was_under_way_is_in_the_gap)
-{
-	begin();
-	subs[0].kept.more = 64;
-	while (publish(1, 400, 0) == NETIO_STATUS_OK)
-		plx_loop_turn();
-	number++; /* the one that found no room is missed too, unless it is published again */
-	cut_and_wait(&subs[0]);
-	assert_int_equal(stats().given_up, 1);
-	catch_up(&subs[0]);
-	assert_true(missed(&subs[0]) > 1);
-}
-
 /* Not known ------------------------------------------------------------------------------------ */
 
 static unsigned unknown;

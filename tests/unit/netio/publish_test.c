@@ -283,24 +283,6 @@ PUBSUB_TEST(a_publisher_may_close_a_subscriber)
 	assert_int_equal(subs[0].established, 2);
 }
 
-PUBSUB_TEST(requests_during_a_close_lose_nothing)
-{
-	publish_with(NULL);
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
-	SUBSCRIBE(0, .tag = 1);
-	publish_many(800, 1, 300);
-	netio_subscriber_close(subscriber);
-	for (unsigned i = 0; i < 2000 && !subs[0].closed; i++) {
-		if (i < 100)
-			netio_subscribe(&subs[0].socket, test_host(), port(), 2 + i);
-		plx_loop_turn();
-	}
-	TURN_UNTIL(subs[0].closed == 1 && went == 1);
-	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
-	assert_int_equal(subs[0].messages, 800);
-	assert_int_equal(stats().lost, 0);
-}
-
 PUBSUB_TEST(a_drained_loop_may_be_reused)
 {
 	unsigned at;

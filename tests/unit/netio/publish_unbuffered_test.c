@@ -96,6 +96,7 @@ PUBSUB_TEST(a_message_is_reported_once_to_the_publisher)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
+	assert_int_equal(publish(1, 4), -EINVAL);
 	for (unsigned i = 0; i < SUBS; i++)
 		SUBSCRIBE(i, .tag = 1);
 	for (unsigned i = 0; i < 100; i++) {

@@ -32,19 +32,6 @@ PUSH_TEST(the_receiver_with_the_most_credit_gets_a_message)
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 }
 
-PUSH_TEST(equal_receivers_take_turns)
-{
-	begin(3, 16, NULL);
-	assert_int_equal(push_some(30, 64), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(stats_of(i).handed, 10);
-		assert_int_equal(stats_of(i).under_way, 10);
-		TURN_UNTIL(pulls[i].messages == 10);
-		for (unsigned j = 0; j < 10; j++)
-			assert_int_equal(pulls[i].numbers[j], 3 * j + i);
-	}
-}
-
 /* Messages that it keeps hold back its credit, so it gets no more than it has room for. */
 PUSH_TEST(a_busy_receiver_gets_less)
 {
@@ -95,19 +82,17 @@ PUSH_TEST(a_fast_sender_is_notified_once_of_room)
 	assert_int_equal(available, 1);
 }
 
-PUSH_TEST(a_new_receiver_makes_room)
+/* It has credit, but its ring of shared memory is full. */
+PUSH_TEST(a_link_without_room_makes_the_sender_wait)
 {
-	begin(1, 2, NULL);
-	pull_listen(&pulls[1], NULL);
-	pulls[0].kept.more = ALL;
-	push_until_again(64, 2, 0);
-	turn_ms(5);
-	available = 0;
-	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
-	connect_to(&pulls[1]);
+	pull_listen(&pulls[0], &(struct netio_listen_attr){.provider = "shm", .buffer_count = 200});
+	make_pusher(&(struct netio_push_attr){.connect.provider = "shm"});
+	connect_pulls(1);
+	assert_int_equal(push_some(200, 3500), NETIO_STATUS_AGAIN);
+	assert_true(stats_of(0).credit > 0);
 	TURN_UNTIL(available == 1);
-	assert_int_equal(push_some(1, 64), 0);
-	TURN_UNTIL(pulls[1].messages == 1);
+	assert_int_equal(push_some(1, 3500), 0);
+	TURN_UNTIL(pulls[0].messages == next);
 }
 
 PUSH_TEST(messages_that_cannot_be_pushed_are_refused)

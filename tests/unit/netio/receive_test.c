@@ -203,26 +203,6 @@ SOCKET_TEST(a_full_queue_makes_the_sender_wait)
 	assert_int_equal(heard.messages, 0);
 }
 
-/* Long queued messages block their sender like short ones. */
-SOCKET_TEST(queued_messages_are_bounded_by_the_window)
-{
-	struct netio_buffered_send_socket sender;
-	static uint8_t bytes[65536];
-
-	listen_with(&(struct netio_listen_attr){
-		.buffer_bytes = 4096, .buffer_count = 2, .queue_count = 100000});
-	connect_buffered(&sender, 4096, 32);
-	uint64_t end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
-	while (plx_now_ns() < end_ns || plx_ring_depth(heard.socket.listener->queue->ring) == 0) {
-		if (netio_buffered_send(&sender, bytes, sizeof(bytes)) != 0)
-			plx_loop_turn();
-	}
-	assert_in_range(take_queued(), 1, 4);
-	netio_buffered_send_socket_fini(&sender);
-	TURN_UNTIL(take_queued() == 0 && heard.closed);
-	assert_int_equal(heard.closed, 1);
-}
-
 /* A peer that repeatedly connects, sends and leaves may occupy a limited number of links' buffers;
  * after the queue is emptied it may connect again. */
 SOCKET_TEST(reconnecting_peers_are_bounded_by_the_queue)

@@ -232,13 +232,4 @@ SPREAD_TEST(an_lcore_that_ends_closes_its_connections)
 	assert_open(3, 0, 3);
 }
 
-SPREAD_TEST(closing_a_socket_closes_it_on_each_running_lcore)
-{
-	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
-	start_senders_one_by_one(0, 6);
-	netio_listen_socket_fini(&heard.socket);
-	TURN_UNTIL(ends == 6);
-	assert_int_equal(at[0].closed, 0);
-}
-
 PLX_TEST_MAIN()

@@ -179,6 +179,8 @@ TEST(bad_arguments_are_refused_with_the_reason)
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
 	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
+	assert_int_equal(netio_unsubscribe(&sub->socket, "", at, 1), -EINVAL);
+	assert_int_equal(netio_buffered_publish(&second, 1, "", 0, 0, NULL), -EINVAL);
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
 	assert_fails(publish(1, 8, 4), -EINVAL, "give 0 or NETIO_REENTRY");
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);

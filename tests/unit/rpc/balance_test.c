@@ -53,23 +53,19 @@ static void call(unsigned step)
 	best->due[(step + best->took_steps) % STEPS_MAX]++;
 }
 
-/* Calls at a constant rate, or as soon as none is open. Counts those of this time. */
-static void run(double seconds, bool one_at_a_time)
+/* Calls at a constant rate. Counts those of this time. */
+static void run(double seconds)
 {
 	for (unsigned i = 0; i < SERVICES; i++)
 		services[i].calls = services[i].failed = 0;
 	for (unsigned step = 0; step < seconds * STEPS_OF_S; step++, now_ns += STEP_NS) {
-		unsigned open = 0;
-
 		for (unsigned i = 0; i < SERVICES; i++) {
 			struct service *it = &services[i];
 
 			for (; it->due[step % STEPS_MAX]; it->due[step % STEPS_MAX]--)
 				take_reply(it);
-			open += it->channel.open;
 		}
-		if (!one_at_a_time || open == 0)
-			call(step);
+		call(step);
 	}
 }
 
@@ -82,30 +78,21 @@ PLX_TEST(a_service_that_fails_at_once_does_not_attract_calls)
 		failure = failures[i];
 		start(0, 1, 100);
 		start(1, 100, 0);
-		run(5, false);
+		run(5);
 		assert_in_range(services[0].calls, 1, 500);
 		assert_in_range(services[1].calls, 499500, 500000);
 	}
-}
-
-PLX_TEST(calls_one_at_a_time_leave_a_service_that_fails)
-{
-	start(0, 1, 100);
-	start(1, 10, 0);
-	run(5, true);
-	assert_in_range(services[0].calls, 1, 5);
-	assert_in_range(services[1].calls, 40000, 50000);
 }
 
 PLX_TEST(a_repaired_service_gets_its_share_again)
 {
 	start(0, 1, 100);
 	start(1, 100, 0);
-	run(5, false);
+	run(5);
 	services[0].took_steps = 100;
 	services[0].errors_in_100 = 0;
-	run(2, false); /* it is tried once a second */
-	run(1, false);
+	run(2); /* it is tried once a second */
+	run(1);
 	assert_in_range(services[0].calls, 40000, 60000);
 	assert_int_equal(services[0].failed, 0);
 }

@@ -177,11 +177,6 @@ CALL_TEST(a_call_may_be_cancelled)
 	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
 }
 
-/* Calls from callbacks are sent with the next message, and callbacks of one call share one. */
-struct chain {
-	unsigned left;
-};
-
 CALL_TEST(attributes_are_checked)
 {
 	struct plx_rpc_method method = {.id = 1, .name = "one"};

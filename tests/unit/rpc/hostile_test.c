@@ -215,6 +215,7 @@ SERVICE_TEST(a_request_after_the_drain_notice_is_refused)
 	/* It did not run. */
 	assert_int_equal(((const struct rpc_header *)client.last)->handler_ns, 0);
 	assert_int_equal(handled_count, 0);
+	PUMP_UNTIL(client.closed >= 1); /* it has 2 s to leave */
 }
 
 SERVICE_TEST(a_request_without_time_left_is_refused)
@@ -228,18 +229,23 @@ SERVICE_TEST(a_request_without_time_left_is_refused)
 	assert_int_equal(handled_count, 0);
 }
 
-/* It announced that it takes 1000 bytes. */
+/* It announced that it takes 1000 bytes. Or longer than any reply. */
 SERVICE_TEST(a_reply_longer_than_the_client_accepts_is_refused)
 {
-	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
-	send_batch(&client);
-	is_kept(1);
 	static const uint8_t bytes[1001];
-	assert_int_equal(plx_rpc_reply(kept[0], bytes, sizeof(bytes)), -EMSGSIZE);
-	kept[0] = NULL;
-	PUMP_UNTIL(client.messages >= 1);
-	assert_int_equal(client.last[1], PLX_RPC_TOO_BIG);
-	assert_true(client.last[16] | client.last[17] | client.last[18]); /* the handler has run */
+
+	for (unsigned i = 0; i < 2; i++) {
+		add(RPC_REQUEST, 0, i, LATER, UINT32_MAX, "");
+		send_batch(&client);
+		is_kept(i + 1);
+		assert_int_equal(plx_rpc_reply(kept[i], bytes, i ? PLX_RPC_PAYLOAD_MAX + 1 : 1001),
+				 -EMSGSIZE);
+		kept[i] = NULL;
+		PUMP_UNTIL(client.messages >= i + 1);
+		assert_int_equal(client.last[1], PLX_RPC_TOO_BIG);
+		/* The handler has run. */
+		assert_true(client.last[16] | client.last[17] | client.last[18]);
+	}
 }
 
 /* A hundred requests more, of a client that keeps everything that it gets. */

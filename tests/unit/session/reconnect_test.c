@@ -278,6 +278,9 @@ TEST(attributes_are_checked_before_the_first_attempt)
 		     -EINVAL, "reconnect_min_ns 2 is more than reconnect_max_ns 1");
 	assert_fails(program_try(listened, (struct plx_session_attr){.link.provider = "pigeon"}),
 		     -EINVAL, "unknown provider");
+	assert_fails(
+		program_try(listened, (struct plx_session_attr){.link.provider = long_address()}),
+		-EINVAL, "unknown provider 'xxx");
 	assert_null(none);
 }
 
