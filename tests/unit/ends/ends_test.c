@@ -247,9 +247,6 @@ static void try_pair(void)
 
 	now.is_armed = now.has_run = now.in_call = false;
 	now.turns = now.ended_count = 0;
-	if (getenv("PLX_ENDS_TRACE"))
-		fprintf(stderr, "%s in %s in %s\n", now.call->name, now.callback->name,
-			places[now.place]);
 	init();
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (is_up(parts[i]))

@@ -93,9 +93,6 @@ PLX_TEST(a_thousand_links_take_less_than_64_mib)
 
 		for (unsigned k = 0; k < count; k++)
 			open_one(listener, rows[i].attr, k);
-		print_message("%d links: %.1f MiB of receive buffers, %.1f MiB in all\n", 2 * count,
-			      (double)sides[0].link->set->home->rx_bytes / MB,
-			      (double)(zone_bytes_used() - before) / MB);
 		assert_true(zone_bytes_used() - before < 64 * MB);
 		fixture_stop();
 	}

@@ -107,8 +107,6 @@ static const struct {
 		.buffer_count = 200),
 	REFUSES(netio_subscribe_attr, "buffer_count 1: give 2 to 200", .buffer_count = 1),
 	REFUSES(netio_connect_attr, "message_max_bytes", .message_max_bytes = 1),
-	REFUSES(netio_connect_attr, "reconnect_min_ns 2 is more than reconnect_max_ns 1",
-		.reconnect_min_ns = 2, .reconnect_max_ns = 1),
 	REFUSES(netio_buffered_attr, "page_bytes 255: give", .page_bytes = 255),
 	REFUSES(netio_buffered_attr, "page_count 1: give 2 to", .page_count = 1),
 	REFUSES(netio_buffered_attr, "watermark_bytes 1025: give at most page_bytes, 1024",
@@ -120,7 +118,6 @@ static const struct {
 	REFUSES(plx_rpc_service_attr, "request_max", .request_max = PLX_RPC_PAYLOAD_MAX + 1),
 	REFUSES(plx_rpc_service_attr, "key_ns 1: give 1 ms to 24 h", .key_ns = 1),
 	REFUSES(plx_rpc_client_attr, "reply_max", .reply_max = PLX_RPC_PAYLOAD_MAX + 1),
-	REFUSES(plx_rpc_client_attr, "carrier-pigeon", .link.provider = "carrier-pigeon"),
 };
 
 /* Each refusal names the field, what was given, and what is allowed. */

@@ -260,16 +260,6 @@ SEND_TEST(queued_messages_are_sent_before_it_closes)
 	assert_int_equal(heard.messages, 600);
 }
 
-SEND_TEST(a_slow_peer_gets_a_long_message_whole)
-{
-	begin_with_pages(256);
-	send_surely(60000);
-	assert_int_equal(netio_buffered_disconnect(&sender), 0);
-	wait_doing(closed, usleep(30000); plx_loop_turn());
-	assert_int_equal(heard.messages, 1);
-	assert_int_equal(stats().messages_lost, 0);
-}
-
 SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 {
 	begin_with_pages(16);
