@@ -5,7 +5,7 @@
  *   hot       the next message is sent as soon as the previous one is back
  *   quiet     it is sent gap_us later, when the lanes have gone cold
  *   idle-tcp  hot, while both loops poll an idle TCP link */
-#include "hop.h"
+#include "perf.h"
 
 #define HIGHEST_NS  PLX_NS_PER_S
 #define DIGITS      3
@@ -18,7 +18,7 @@
 
 struct hop {
 	struct hop_results results;
-	uint32_t away, round;
+	uint32_t round;
 	/* The current run. */
 	struct plx_hist hist;
 	uint64_t sent_tsc, stop_tsc, next_ns, trips, warm;
@@ -38,7 +38,7 @@ static void on_away(void *arg)
 static void send_next(struct hop *hop)
 {
 	hop->sent_tsc = plx_tsc();
-	if (plx_unlikely(plx_lcore_send(hop->away, on_away, hop) != 0)) {
+	if (plx_unlikely(plx_lcore_send(hop->results.away, on_away, hop) != 0)) {
 		hop->failed = true;
 		plx_loop_quit();
 	}
@@ -56,7 +56,7 @@ static void on_home(void *arg)
 		return;
 	}
 	hop->waiting = hop->quiet;
-	hop->next_ns = plx_tsc_time_ns(now_tsc) + hop->results.conf->gap_us * PLX_NS_PER_US;
+	hop->next_ns = plx_tsc_time_ns(now_tsc) + perf_conf.gap_us * PLX_NS_PER_US;
 	if (!hop->quiet)
 		send_next(hop);
 }
@@ -109,9 +109,9 @@ static int bounce(struct hop *hop, struct hop_row *row, bool quiet)
 	hop->quiet = quiet;
 	hop->trips = 0;
 	hop->warm = quiet ? WARM_QUIET : WARM_HOT;
-	hop->stop_tsc = plx_tsc() + plx_measure_tsc(hop->results.conf->duration_ns);
+	hop->stop_tsc = plx_tsc() + plx_measure_tsc(perf_conf.duration_ns);
 	plx_timer_init(&lost, on_lost, hop);
-	plx_timer_start(&lost, hop->results.conf->duration_ns + LOST_NS);
+	plx_timer_start(&lost, perf_conf.duration_ns + LOST_NS);
 	send_next(hop);
 	plx_loop_run();
 	plx_timer_stop(&lost);
@@ -143,51 +143,47 @@ static void turn_for(uint64_t ns)
 
 static int bounce_beside_tcp(struct hop *hop)
 {
-	static struct idle_tcp tcp;
 	int rc;
 
 	hop->results.turn_ns[hop->round] = idle_turn_ns();
-	rc = idle_tcp_open(&tcp, hop->away);
+	rc = idle_tcp_open(hop->results.away);
 	if (rc)
 		return rc;
 	turn_for(COLD_NS);
 	hop->results.turn_idle_tcp_ns[hop->round] = idle_turn_ns();
 	rc = bounce(hop, &hop->results.rows[HOP_IDLE_TCP], false);
-	return rc ? rc : idle_tcp_close(&tcp);
+	return rc ? rc : idle_tcp_close();
 }
 
 static int run_bare(struct hop *hop)
 {
 	struct hop_row *row = &hop->results.rows[HOP_BARE];
+	double median_pair;
 	int rc;
 
 	plx_hist_reset(&hop->hist);
-	rc = bare_run(hop->away, hop->results.conf->duration_ns, &hop->hist, &row->p50[hop->round]);
-	if (rc == 0) {
-		double median_pair = row->p50[hop->round];
-
-		keep(hop, row);
-		row->p50[hop->round] = median_pair;
-	}
-	return rc;
+	rc = bare_run(hop->results.away, perf_conf.duration_ns, &hop->hist, &median_pair);
+	if (rc)
+		return rc;
+	keep(hop, row);
+	row->p50[hop->round] = median_pair;
+	return 0;
 }
 
 static int run_round(struct hop *hop)
 {
 	int rc = run_bare(hop), joined;
 
-	if (rc == 0)
-		rc = plx_lcore_launch(hop->away, run_loop, NULL);
+	rc = rc ? rc : plx_lcore_launch(hop->results.away, run_loop, NULL);
 	if (rc)
 		return rc;
 	rc = bounce(hop, &hop->results.rows[HOP_HOT], false);
-	if (rc == 0)
-		rc = bounce(hop, &hop->results.rows[HOP_QUIET], true);
-	if (rc == 0 && hop->results.conf->with_idle_tcp)
+	rc = rc ? rc : bounce(hop, &hop->results.rows[HOP_QUIET], true);
+	if (rc == 0 && perf_conf.with_idle_tcp)
 		rc = bounce_beside_tcp(hop);
-	if (rc || plx_lcore_send(hop->away, quit_loop, NULL) != 0)
+	if (rc || plx_lcore_send(hop->results.away, quit_loop, NULL) != 0)
 		plx_stop(); /* the other loop must end in any case */
-	joined = plx_lcore_join(hop->away, PLX_NEVER, NULL);
+	joined = plx_lcore_join(hop->results.away, PLX_NEVER, NULL);
 	return rc ? rc : joined;
 }
 
@@ -203,20 +199,15 @@ static int prepare(struct hop *hop)
 	return rc ? plx_fail(ENOMEM, "out of memory") : 0;
 }
 
-int perf_hop_run(const struct perf_conf *conf)
+int perf_hop_run(void)
 {
 	static struct hop hop;
-	int rc = perf_second_lcore(conf, &hop.away);
+	int rc = perf_second_lcore(&hop.results.away);
 
-	hop.results.conf = conf;
-	hop.results.cpus[0] = plx_lcore_cpu(plx_lcore_main());
-	hop.results.cpus[1] = plx_lcore_cpu(hop.away);
-	if (rc == 0)
-		rc = prepare(&hop);
-	for (; rc == 0 && hop.round < conf->rounds; hop.round++)
+	rc = rc ? rc : prepare(&hop);
+	for (; rc == 0 && hop.round < perf_conf.rounds; hop.round++)
 		rc = run_round(&hop);
-	if (rc == 0)
-		rc = hop_report(&hop.results);
+	rc = rc ? rc : hop_report(&hop.results);
 	plx_hist_fini(&hop.hist);
 	for (unsigned i = 0; i < HOP_ROWS; i++)
 		plx_hist_fini(&hop.results.rows[i].all);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-perf: the cost of rings, pools and messages between lcores, compared with DPDK's if built
  * with it. */
-#include "perf.h"
-#include "ring_bench.h"
+#include "bench.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const mode_names[] = {"ring", "pool", "hop", NULL};
@@ -104,7 +102,7 @@ static int check_bursts(void)
 
 static int check_dpdk(void)
 {
-	if (!perf_conf.compare || ring_dpdk())
+	if (!perf_conf.compare || perf_dpdk)
 		return 0;
 	return plx_fail(EINVAL,
 			"--compare dpdk: this program was built without DPDK; install "
@@ -121,10 +119,12 @@ static int check(void)
 		       ?: plx_app_check_file("--histogram", perf_conf.histogram_path);
 }
 
+static struct plx_eal_conf eal = {.idle = "poll"};
+
 static const struct plx_app app = {
 	.name = "plx-perf",
 	.summary = "Measure rings, pools, and messages between lcores.",
-	.eal = &(const struct plx_eal_conf){.idle = "poll"},
+	.eal = &eal,
 	.usage =
 		"  plx-perf ring [EAL options] [--kinds LIST] [--bursts LIST] [--on one|two|both]\n"
 		"           [--capacity N] [--compare dpdk] [--rounds N] [--duration TIME] [--json "
@@ -142,16 +142,6 @@ static const struct plx_app app = {
 };
 
 /* Lcores: one CPU each. Most measurements are between two ---------------------------------- */
-
-/* Whether a word is an EAL option that selects lcores, or might be. */
-static bool chooses_lcores(const char *word)
-{
-	int i = plx_option_find(plx_eal_options, word);
-	const char *name = i < 0 ? "" : plx_eal_options[i].name;
-
-	return strcmp(name, "lcores") == 0 || strcmp(name, "coremask") == 0 ||
-	       strcmp(name, "config") == 0;
-}
 
 /* A core list of two lcores, on the first two CPUs that this process may use. Return: out; NULL:
  * there is only one CPU. */
@@ -184,9 +174,9 @@ static int check_pinned(void)
 	return 0;
 }
 
-int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out)
+int perf_second_lcore(uint32_t *id_out)
 {
-	const char *advice = conf->mode == PERF_RING ? ", or --on one" : "";
+	const char *advice = perf_conf.mode == PERF_RING ? ", or --on one" : "";
 	uint32_t home = plx_lcore_main();
 
 	PLX_LCORE_FOREACH_WORKER (id) {
@@ -203,37 +193,14 @@ int perf_second_lcore(const struct perf_conf *conf, uint32_t *id_out)
 			advice);
 }
 
-/* The words, and after the mode two lcores, unless lcores were given. */
-static int arrange(int argc, char **argv, char **words)
-{
-	static char option[] = "-l", list[64];
-	int count = 0, first = argc > 1 && argv[1][0] != '-' ? 2 : 1;
-	bool is_chosen = false;
-
-	while (count < first && count < argc) {
-		words[count] = argv[count];
-		count++;
-	}
-	for (int i = first; i < argc; i++)
-		is_chosen |= chooses_lcores(argv[i]);
-	if (!is_chosen && two_lcores(list, sizeof(list))) {
-		words[count++] = option;
-		words[count++] = list;
-	}
-	for (int i = first; i < argc; i++)
-		words[count++] = argv[i];
-	words[count] = NULL;
-	return count;
-}
-
 static int run(void)
 {
-	static int (*const modes[])(const struct perf_conf *conf) = {
+	static int (*const modes[])(void) = {
 		[PERF_RING] = perf_ring_run,
 		[PERF_POOL] = perf_pool_run,
 		[PERF_HOP] = perf_hop_run,
 	};
-	int rc = check_pinned() ?: modes[perf_conf.mode](&perf_conf);
+	int rc = check_pinned() ?: modes[perf_conf.mode]();
 
 	if (rc == 0)
 		return 0;
@@ -242,14 +209,10 @@ static int run(void)
 
 int main(int argc, char **argv)
 {
-	char **words = calloc((size_t)argc + 3, sizeof(*words));
-	int status = 1;
+	char lcores[64];
+	int status;
 
-	if (words) {
-		status = plx_app_start(arrange(argc, argv, words), words, &app);
-		if (status == PLX_APP_RUN)
-			status = plx_app_finish(&app, run());
-	}
-	free(words);
-	return status;
+	eal.lcores = two_lcores(lcores, sizeof(lcores));
+	status = plx_app_start(argc, argv, &app);
+	return status == PLX_APP_RUN ? plx_app_finish(&app, run()) : status;
 }

@@ -1,132 +1,91 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-perf pool: cycles to get and put an object of a pool, on one lcore, and the memory of the
  * caches that make it cheap. */
-#include "pool_bench.h"
+#include "bench.h"
 
-#define MAKERS 3
+enum { SHARED, OWNED, PEER, POOLS };
 
-struct bench {
-	const struct perf_conf *conf;
-	struct {
-		const struct pool_maker *maker;
-		void *pool;
-	} pools[MAKERS]; /* the last one is the peer */
-	struct perf_row rows[2 * PERF_BURSTS];
-	struct {
-		unsigned pool, burst;
-	} subjects[2 * PERF_BURSTS];
-	uint32_t row_count;
-	size_t cache_bytes, peer_cache_bytes;
+static struct pool {
+	const char *name;
+	const struct pool_maker *maker; /* NULL: none */
+	void *pool;
+	size_t cache_bytes;
+} pools[POOLS] = {
+	[SHARED] = {.name = "shared", .maker = &pool_plx},
+	[OWNED] = {.name = "owned", .maker = &pool_plx},
+	[PEER] = {.name = "rte_mempool"},
 };
 
-static const unsigned peer_pool = MAKERS - 1;
-
-static int run_row(void *arg, uint32_t row, bool peer, uint32_t round, uint64_t count,
+static int measure(const struct perf_row *row, bool peer, uint32_t round, uint64_t count,
 		   double *cycles_out)
 {
-	struct bench *bench = arg;
-	unsigned pool = peer ? peer_pool : bench->subjects[row].pool;
-	unsigned burst = bench->subjects[row].burst;
+	const struct pool *pool = &pools[peer ? PEER : row->kind];
 	uint64_t begin = plx_tsc();
-	uint64_t failed = bench->pools[pool].maker->loops[burst](bench->pools[pool].pool, count);
+	uint64_t failed = pool->maker->loops[row->burst](pool->pool, count);
 
 	*cycles_out = (double)(plx_tsc() - begin) / (double)count;
 	if (failed)
 		return plx_fail(EIO, "%s, burst %u: %llu of %llu objects were not there",
-				bench->pools[pool].maker->name, perf_bursts[burst],
-				(unsigned long long)failed, (unsigned long long)count);
+				pool->name, perf_bursts[row->burst], (unsigned long long)failed,
+				(unsigned long long)count);
 	return 0;
 }
 
-static void add_rows(struct bench *bench)
-{
-	for (unsigned pool = 0; pool < peer_pool; pool++) {
-		for (unsigned burst = 0; burst < PERF_BURSTS; burst++) {
-			uint32_t i = bench->row_count;
-
-			if (!(bench->conf->bursts >> burst & 1))
-				continue;
-			bench->subjects[i].pool = pool;
-			bench->subjects[i].burst = burst;
-			bench->rows[i].name = "pool";
-			bench->rows[i].variant = bench->pools[pool].maker->name;
-			bench->rows[i].burst = perf_bursts[burst];
-			bench->rows[i].lcores = 1;
-			if (bench->pools[peer_pool].maker)
-				bench->rows[i].peer = bench->pools[peer_pool].maker->name;
-			bench->row_count++;
-		}
-	}
-}
-
-static int prepare(struct bench *bench)
+static int prepare(void)
 {
 	int rc = 0;
 
-	bench->pools[0].maker = &pool_plx_shared;
-	bench->pools[1].maker = &pool_plx_owned;
-	if (bench->conf->compare)
-		bench->pools[peer_pool].maker = pool_dpdk();
-	add_rows(bench);
-	if (bench->conf->compare)
-		rc = perf_dpdk_open();
-	for (unsigned i = 0; i < MAKERS && rc == 0; i++)
-		if (bench->pools[i].maker)
-			rc = bench->pools[i].maker->create(&bench->pools[i].pool);
-	return rc;
-}
-
-static void clean_up(struct bench *bench)
-{
-	for (unsigned i = 0; i < MAKERS; i++)
-		if (bench->pools[i].pool)
-			bench->pools[i].maker->destroy(bench->pools[i].pool);
-	if (bench->conf->compare)
-		perf_dpdk_close();
-}
-
-static int weigh_caches(struct bench *bench)
-{
-	int rc = pool_plx_shared.cache_bytes(bench->pools[0].pool, &bench->cache_bytes);
-
-	if (rc == 0 && bench->pools[peer_pool].maker)
-		rc = bench->pools[peer_pool].maker->cache_bytes(bench->pools[peer_pool].pool,
-								&bench->peer_cache_bytes);
-	return rc;
-}
-
-static int report(const struct bench *bench)
-{
-	json_t *object = json_pack("{s:o, s:{s:i, s:i, s:I}}", "rows",
-				   perf_rows_json(bench->rows, bench->row_count), "caches",
-				   "lcores", (int)plx_lcore_count(), "objects", POOL_OBJECTS,
-				   "bytes", (json_int_t)bench->cache_bytes);
-
-	perf_rows_print(bench->rows, bench->row_count, "object got and put", stdout);
-	printf("\ncaches of a shared pool, %u lcores: %zu bytes", plx_lcore_count(),
-	       bench->cache_bytes);
-	if (bench->peer_cache_bytes) {
-		printf("; of rte_mempool: %zu", bench->peer_cache_bytes);
-		json_object_set_new(json_object_get(object, "caches"), "peer_bytes",
-				    json_integer((json_int_t)bench->peer_cache_bytes));
+	if (perf_conf.compare) {
+		pools[PEER].maker = perf_dpdk->pool;
+		rc = perf_dpdk->open();
 	}
-	printf("\n");
-	return perf_json_write(bench->conf, object);
+	for (unsigned i = 0; i < POOLS && rc == 0; i++) {
+		if (pools[i].maker)
+			rc = pools[i].maker->create(i == OWNED, &pools[i].pool);
+		if (i != PEER)
+			perf_rows_add((struct perf_row){
+				.name = "pool",
+				.variant = pools[i].name,
+				.peer = pools[PEER].maker ? pools[PEER].name : NULL,
+				.kind = i,
+				.lcores = 1,
+			});
+	}
+	return rc;
 }
 
-int perf_pool_run(const struct perf_conf *conf)
+static int weigh_caches(struct pool *pool)
 {
-	static struct bench bench;
-	int rc;
+	return pool->maker ? pool->maker->cache_bytes(pool->pool, &pool->cache_bytes) : 0;
+}
 
-	bench.conf = conf;
-	rc = prepare(&bench);
-	if (rc == 0)
-		rc = perf_rows_run(conf, bench.rows, bench.row_count, 0, run_row, &bench);
-	if (rc == 0)
-		rc = weigh_caches(&bench);
-	if (rc == 0)
-		rc = report(&bench);
-	clean_up(&bench);
+static int report(void)
+{
+	size_t bytes = pools[SHARED].cache_bytes, peer_bytes = pools[PEER].cache_bytes;
+	json_t *rows = perf_rows_report("object got and put");
+
+	printf("\ncaches of a shared pool, %u lcores: %zu bytes", plx_lcore_count(), bytes);
+	if (peer_bytes)
+		printf("; of rte_mempool: %zu", peer_bytes);
+	printf("\n");
+	return perf_json_write(json_pack("{s:o, s:{s:i, s:i, s:I, s:o*}}", "rows", rows, "caches",
+					 "lcores", (int)plx_lcore_count(), "objects", POOL_OBJECTS,
+					 "bytes", (json_int_t)bytes, "peer_bytes",
+					 peer_bytes ? json_integer((json_int_t)peer_bytes) : NULL));
+}
+
+int perf_pool_run(void)
+{
+	int rc = prepare();
+
+	rc = rc ? rc : perf_rows_run(0, measure);
+	rc = rc ? rc : weigh_caches(&pools[SHARED]);
+	rc = rc ? rc : weigh_caches(&pools[PEER]);
+	rc = rc ? rc : report();
+	for (unsigned i = 0; i < POOLS; i++)
+		if (pools[i].pool)
+			pools[i].maker->destroy(pools[i].pool);
+	if (perf_conf.compare)
+		perf_dpdk->close();
 	return rc;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The measuring loops of `plx-perf ring`. Each maker includes this and supplies push and pop, which
- * the compiler inlines with the burst as a constant. So both sides of a comparison run the same
- * loops, as their users would write them. */
-#ifndef PERF_RING_BENCH_H
-#define PERF_RING_BENCH_H
+/* The measuring loops of `plx-perf ring` and `pool`. Each maker includes this and supplies push and
+ * pop, get and put, which the compiler inlines with the burst as a constant. So both sides of a
+ * comparison run the same loops, as their users would write them. */
+#ifndef PERF_BENCH_H
+#define PERF_BENCH_H
 
 #include "perf.h"
 #include "plx_ring.h"
 
 #define BENCH_INLINE   static inline PLX_ALWAYS_INLINE
 #define BENCH_NOINLINE static PLX_NOINLINE
+
+/* Rings --------------------------------------------------------------------------------------- */
 
 /** One measurement, as seen by one side. Element i has the value i. */
 struct ring_side {
@@ -34,10 +36,6 @@ struct ring_maker {
 
 /** By enum plx_ring_kind. */
 extern const struct ring_maker ring_plx[PERF_KINDS];
-
-/** DPDK's, and its version. NULL: built without it. */
-const struct ring_maker *ring_dpdk(void);
-const char *perf_dpdk_version(void);
 
 /** Called when nothing could be moved. Return: false: give up, nothing has moved for long. */
 bool ring_wait(struct ring_side *side);
@@ -128,5 +126,74 @@ BENCH_INLINE void bench_both(struct ring_side *side,
 	.push = {name##_push_1, name##_push_8, name##_push_32, name##_push_256}, \
 	.pop = {name##_pop_1, name##_pop_8, name##_pop_32, name##_pop_256},      \
 	.both = {name##_both_1, name##_both_8, name##_both_32, name##_both_256}
+
+/* Pools --------------------------------------------------------------------------------------- */
+
+#define POOL_OBJECTS      8192
+#define POOL_OBJECT_BYTES 64
+
+/** Get and put `count` objects in bursts. Return: how many gets failed. */
+typedef uint64_t (*pool_loop_fn)(void *pool, uint64_t count);
+
+/** The pools of one maker, and its loops by burst. */
+struct pool_maker {
+	int (*create)(bool is_owned, void **pool_out); /**< by the main lcore, or shared by all */
+	void (*destroy)(void *pool);
+	/** Memory of its caches, once every lcore has used it. */
+	int (*cache_bytes)(void *pool, size_t *bytes_out);
+	pool_loop_fn loops[PERF_BURSTS];
+};
+
+extern const struct pool_maker pool_plx;
+
+BENCH_INLINE uint64_t bench_pool(void *pool,
+				 bool (*get)(void *pool, void **objects, uint32_t count),
+				 void (*put)(void *pool, void **objects, uint32_t count),
+				 uint64_t count, const uint32_t burst)
+{
+	void *objects[256] = {NULL};
+	uint64_t failed = 0;
+	uint32_t size = burst;
+
+	/* The burst is runtime data that the compiler cannot see; a single object it may see. */
+	if (burst > 1)
+		__asm__("" : "+r"(size));
+	for (uint64_t i = 0; i < count; i += burst) {
+		if (plx_likely(get(pool, objects, size)))
+			put(pool, objects, size);
+		else
+			failed += burst;
+	}
+	return failed;
+}
+
+#define POOL_LOOP_OF(name, get, put, burst)                         \
+	BENCH_NOINLINE uint64_t name##_##burst(void *p, uint64_t n) \
+	{                                                           \
+		return bench_pool(p, get, put, n, burst);           \
+	}
+
+/** Define the loops of a get and a put, for POOL_LOOPS. */
+#define DEFINE_POOL_LOOPS(name, get, put) \
+	POOL_LOOP_OF(name, get, put, 1)   \
+	POOL_LOOP_OF(name, get, put, 8)   \
+	POOL_LOOP_OF(name, get, put, 32)  \
+	POOL_LOOP_OF(name, get, put, 256)
+
+#define POOL_LOOPS(name) .loops = {name##_1, name##_8, name##_32, name##_256}
+
+/* DPDK ---------------------------------------------------------------------------------------- */
+
+/** What DPDK has for the same. */
+struct perf_dpdk {
+	const struct ring_maker *rings; /**< by enum plx_ring_kind */
+	const struct pool_maker *pool;
+	int (*open)(void); /**< once, before a pool is created */
+	void (*close)(void);
+	const char *(*version)(void);
+};
+
+/** NULL: built without it. */
+extern const struct perf_dpdk *const perf_dpdk;
 
 #endif
