@@ -26,45 +26,41 @@ static bool has_kind(const struct params_conf *conf)
 	return has;
 }
 
-/* Return: 0; -EINVAL an option of another command was given. */
-static int check_company(const struct params_conf *conf)
+/* The first one that is broken is reported. */
+static int check_rules(const struct params_conf *conf)
 {
 	const struct {
-		bool given, fits;
+		bool is_broken;
 		const char *text;
 	} rules[] = {
-		{conf->listen, conf->serve, "--listen is for --serve"},
-		{conf->publish_port, conf->serve, "--publish-port is for --serve"},
-		{has_kind(conf), conf->define,
+		{conf->serve && (command_count(conf) || conf->service || conf->deadline_given),
+		 "--serve is the service, the others ask one; leave them out"},
+		{!conf->serve && !conf->service,
+		 "--connect ADDR is missing (or --serve FILE, to be one)"},
+		{!conf->serve && command_count(conf) != 1,
+		 "give one of --get, --set, --define, --remove, --ack, --list, --alarms and "
+		 "--watch"},
+		{conf->listen && !conf->serve, "--listen is for --serve"},
+		{conf->publish_port && !conf->serve, "--publish-port is for --serve"},
+		{has_kind(conf) && !conf->define,
 		 "--type, --unit, limits and --latch are for --define"},
-		{conf->value, conf->set || conf->define, "--value is for --set and --define"},
-		{conf->expect_given, conf->set, "--expect is for --set"},
-		{conf->below, shows_many(conf), "--below is for --list, --alarms and --watch"},
-		{conf->format_given, conf->get || shows_many(conf),
+		{conf->value && !conf->set && !conf->define, "--value is for --set and --define"},
+		{conf->expect_given && !conf->set, "--expect is for --set"},
+		{conf->below && !shows_many(conf), "--below is for --list, --alarms and --watch"},
+		{conf->format_given && !conf->get && !shows_many(conf),
 		 "--format is for --get, --list, --alarms and --watch"},
-		{conf->fast, conf->set || conf->define || conf->remove || conf->ack,
+		{conf->fast && !conf->set && !conf->define && !conf->remove && !conf->ack,
 		 "--fast is for --set, --define, --remove and --ack"},
+		{conf->serve && !conf->listen, "--listen ADDR is missing: host:port to serve at"},
+		{(conf->set || conf->define) && !conf->value, "--value VALUE is missing"},
+		{conf->define && !conf->type_given, "--type is missing: bool, int, real or text"},
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rules); i++) {
-		if (rules[i].given && !rules[i].fits)
+		if (rules[i].is_broken)
 			return plx_fail(EINVAL, "%s", rules[i].text);
 	}
 	return 0;
-}
-
-static int check_serve(const struct params_conf *conf)
-{
-	int rc;
-
-	if (command_count(conf) || conf->service || conf->deadline_given)
-		return plx_fail(EINVAL, "--serve is the service, the others ask one; leave them "
-					"out");
-	rc = check_company(conf);
-	if (rc)
-		return rc;
-	return conf->listen ? 0
-			    : plx_fail(EINVAL, "--listen ADDR is missing: host:port to serve at");
 }
 
 static int check_names(const struct params_conf *conf)
@@ -112,11 +108,8 @@ static int read_kind(const struct params_conf *conf, struct param_kind *kind)
 
 static int read_definition(struct params_conf *conf)
 {
-	int rc;
+	int rc = read_kind(conf, &conf->new_kind);
 
-	if (!conf->type_given)
-		return plx_fail(EINVAL, "--type is missing: bool, int, real or text");
-	rc = read_kind(conf, &conf->new_kind);
 	rc = rc ? rc
 		: param_value_parse("--value", conf->new_kind.type, conf->value, &conf->new_value);
 	if (rc)
@@ -127,26 +120,13 @@ static int read_definition(struct params_conf *conf)
 
 int params_check(struct params_conf *conf)
 {
-	int rc;
+	int rc = check_rules(conf);
 
 	conf->new_kind.type = conf->new_value.type = PARAM_TEXT;
-	if (conf->serve)
-		return check_serve(conf);
-	if (!conf->service)
-		return plx_fail(EINVAL, "--connect ADDR is missing (or --serve FILE, to be one)");
-	if (command_count(conf) != 1)
-		return plx_fail(EINVAL,
-				"give one of --get, --set, --define, --remove, --ack, --list, "
-				"--alarms and --watch");
-	rc = check_names(conf);
-	rc = rc ? rc : check_company(conf);
-	if (rc)
-		return rc;
-	if ((conf->set || conf->define) && !conf->value)
-		return plx_fail(EINVAL, "--value VALUE is missing");
-	if (conf->define)
-		return read_definition(conf);
-	/* The service knows the type. */
-	return conf->set ? param_value_parse("--value", PARAM_TEXT, conf->value, &conf->new_value)
-			 : 0;
+	rc = rc ? rc : check_names(conf);
+	if (rc == 0 && conf->define)
+		rc = read_definition(conf);
+	else if (rc == 0 && conf->set) /* the service knows the type */
+		rc = param_value_parse("--value", PARAM_TEXT, conf->value, &conf->new_value);
+	return rc;
 }
