@@ -19,43 +19,50 @@ const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_
 }
 
 /* Limits that raise an alarm, the severe ones first. side: 1 if a value above raises it, -1 if a
- * value below does. Limits come in pairs, of which the lower one is even. */
+ * value below does. end: values beyond it are refused. Limits come in pairs, of which the lower one
+ * is even. */
 static const struct alarm_limit {
-	enum param_limit limit;
+	enum param_limit limit, end;
 	int side, level;
 	const char *out_of_reach;
 } alarm_limits[] = {
-	{LIMIT_ALARM_LOW, -1, LEVEL_ALARM,
+	{LIMIT_ALARM_LOW, LIMIT_MIN, -1, LEVEL_ALARM,
 	 "the low alarm is not above the minimum: no value that is taken raises it"},
-	{LIMIT_ALARM_HIGH, 1, LEVEL_ALARM,
+	{LIMIT_ALARM_HIGH, LIMIT_MAX, 1, LEVEL_ALARM,
 	 "the high alarm is not below the maximum: no value that is taken raises it"},
-	{LIMIT_WARN_LOW, -1, LEVEL_WARNING,
+	{LIMIT_WARN_LOW, LIMIT_MIN, -1, LEVEL_WARNING,
 	 "the low warning is not above the minimum: no value that is taken raises it"},
-	{LIMIT_WARN_HIGH, 1, LEVEL_WARNING,
+	{LIMIT_WARN_HIGH, LIMIT_MAX, 1, LEVEL_WARNING,
 	 "the high warning is not below the maximum: no value that is taken raises it"},
 };
 
-/* Whether a value can exceed that limit without exceeding the other one. */
-static bool reaches(const struct param_kind *kind, enum param_limit limit, enum param_limit end,
-		    int side)
+static bool is_beyond(const struct param_kind *kind, enum param_limit limit, int side,
+		      const struct param_value *value)
 {
-	return !kind->has[limit] || !kind->has[end] ||
-	       side * param_value_compare(&kind->limit[end], &kind->limit[limit]) > 0;
+	return kind->has[limit] && side * param_value_compare(value, &kind->limit[limit]) > 0;
+}
+
+/* Whether no value can exceed that limit without exceeding the other one. */
+static bool is_covered(const struct param_kind *kind, enum param_limit limit, enum param_limit by,
+		       int side)
+{
+	return kind->has[limit] && kind->has[by] && !is_beyond(kind, limit, side, &kind->limit[by]);
 }
 
 /* Whether a value is inside a limit by less than the hysteresis. */
-static bool is_near(const struct param_kind *kind, const struct param_value *limit, int side,
+static bool is_near(const struct param_kind *kind, const struct alarm_limit *alarm,
 		    const struct param_value *value)
 {
+	const struct param_value *limit = &kind->limit[alarm->limit];
 	const struct param_value *hysteresis = &kind->limit[LIMIT_HYSTERESIS];
 
 	if (!kind->has[LIMIT_HYSTERESIS])
 		return false;
 	if (kind->type == PARAM_REAL)
-		return side * (limit->real - value->real) < hysteresis->real;
+		return alarm->side * (limit->real - value->real) < hysteresis->real;
 	/* The value is inside, so the distance fits. */
-	return (side > 0 ? (uint64_t)limit->integer - (uint64_t)value->integer
-			 : (uint64_t)value->integer - (uint64_t)limit->integer) <
+	return (alarm->side > 0 ? (uint64_t)limit->integer - (uint64_t)value->integer
+				: (uint64_t)value->integer - (uint64_t)limit->integer) <
 	       (uint64_t)hysteresis->integer;
 }
 
@@ -63,8 +70,7 @@ static bool is_near(const struct param_kind *kind, const struct param_value *lim
 static bool is_held(const struct param_kind *kind, const struct alarm_limit *alarm,
 		    enum param_limit other)
 {
-	return kind->has[other] &&
-	       is_near(kind, &kind->limit[alarm->limit], alarm->side, &kind->limit[other]);
+	return kind->has[other] && is_near(kind, alarm, &kind->limit[other]);
 }
 
 static const char *check_alarms(const struct param_kind *kind)
@@ -73,19 +79,17 @@ static const char *check_alarms(const struct param_kind *kind)
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {
 		const struct alarm_limit *alarm = &alarm_limits[i];
-		bool is_high = alarm->side > 0;
 
 		if (!kind->has[alarm->limit])
 			continue;
 		any = true;
-		if (!reaches(kind, alarm->limit, is_high ? LIMIT_MAX : LIMIT_MIN, alarm->side))
+		if (is_covered(kind, alarm->limit, alarm->end, alarm->side))
 			return alarm->out_of_reach;
-		if (is_held(kind, alarm, is_high ? LIMIT_MIN : LIMIT_MAX) ||
-		    is_held(kind, alarm, alarm->limit ^ 1))
+		if (is_held(kind, alarm, alarm->end ^ 1) || is_held(kind, alarm, alarm->limit ^ 1))
 			return "the hysteresis is too large: an alarm could not end";
 	}
-	if (!reaches(kind, LIMIT_WARN_LOW, LIMIT_ALARM_LOW, -1) ||
-	    !reaches(kind, LIMIT_WARN_HIGH, LIMIT_ALARM_HIGH, 1))
+	if (is_covered(kind, LIMIT_WARN_LOW, LIMIT_ALARM_LOW, -1) ||
+	    is_covered(kind, LIMIT_WARN_HIGH, LIMIT_ALARM_HIGH, 1))
 		return "a warning is beyond the alarm: no value raises it alone";
 	if (kind->latch && !any)
 		return "there is no alarm that could be latched";
@@ -125,31 +129,17 @@ const char *param_kind_check(const struct param_kind *kind)
 	return check_alarms(kind);
 }
 
-static bool is_beyond(const struct param_kind *kind, enum param_limit limit, int side,
-		      const struct param_value *value)
-{
-	return kind->has[limit] && side * param_value_compare(value, &kind->limit[limit]) > 0;
-}
-
-static void format_limit(const struct param_kind *kind, enum param_limit which,
-			 char out[NUMBER_TEXT])
-{
-	out[0] = '\0';
-	if (kind->has[which])
-		param_value_format(&kind->limit[which], out, NUMBER_TEXT);
-}
-
 int param_value_beyond(const struct param_kind *kind, const struct param_value *value)
 {
-	char text[NUMBER_TEXT], min[NUMBER_TEXT], max[NUMBER_TEXT];
+	char text[NUMBER_TEXT], min[NUMBER_TEXT], max[NUMBER_TEXT]; /* empty: no limit */
 	const char *space = kind->unit[0] ? " " : "";
 	bool below = is_beyond(kind, LIMIT_MIN, -1, value);
 
 	if (!below && !is_beyond(kind, LIMIT_MAX, 1, value))
 		return 0;
 	param_value_format(value, text, sizeof(text));
-	format_limit(kind, LIMIT_MIN, min);
-	format_limit(kind, LIMIT_MAX, max);
+	param_value_format(&kind->limit[LIMIT_MIN], min, sizeof(min));
+	param_value_format(&kind->limit[LIMIT_MAX], max, sizeof(max));
 	if (kind->has[LIMIT_MIN] && kind->has[LIMIT_MAX])
 		return plx_fail(ERANGE, "%s is beyond %s to %s%s%s", text, min, max, space,
 				kind->unit);
@@ -197,8 +187,7 @@ static int level_of(const struct param_kind *kind, const struct param_value *val
 		if (!kind->has[alarm->limit])
 			continue;
 		if (is_beyond(kind, alarm->limit, alarm->side, value) ||
-		    (held * alarm->side >= alarm->level &&
-		     is_near(kind, &kind->limit[alarm->limit], alarm->side, value)))
+		    (held * alarm->side >= alarm->level && is_near(kind, alarm, value)))
 			return alarm->side * alarm->level;
 	}
 	return 0;
