@@ -25,6 +25,7 @@ static const char *const statements[] = {
 	[PUT] = "INSERT INTO params (name, " COLUMNS ") VALUES (?1, " VALUES ") "
 		"ON CONFLICT (name) DO UPDATE SET (" COLUMNS ") = (" VALUES ")",
 	[REMOVE] = "DELETE FROM params WHERE name = ?1",
+	[LOAD] = tables_select_all,
 	[MARK] = "UPDATE counters SET value = iif(name = 'revision', ?1, ?2)",
 };
 
@@ -41,35 +42,24 @@ int tables_fail(const struct tables *tables, int error, const char *what)
 	return plx_fail(error, "%s: %s: %s", tables->path, what, sqlite3_errmsg(tables->db));
 }
 
-/* Return: whether the path is a dangling symbolic link; sets an error text. */
-static bool is_dangling(const struct tables *tables)
-{
-	char target[PATH_MAX];
-	ssize_t length = readlink(tables->path, target, sizeof(target) - 1);
-	struct stat there;
-
-	if (length < 0 || stat(tables->path, &there) == 0)
-		return false;
-	target[length] = '\0';
-	plx_fail(errno, "%s: it is a symbolic link to %s: %s; make that, or give another file",
-		 tables->path, target, strerror(errno));
-	return true;
-}
-
 /* SQLite only reports that it cannot open the file, so look for the reason. */
 static int fail_to_open(const struct tables *tables, int error, const char *what)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], target[PATH_MAX];
+	ssize_t length = readlink(tables->path, target, sizeof(target));
 	const char *folder;
 	struct stat there;
 
-	if (is_dangling(tables))
-		return -ENOENT;
-	snprintf(path, sizeof(path), "%s", tables->path);
-	folder = dirname(path);
 	if (stat(tables->path, &there) == 0 && S_ISDIR(there.st_mode))
 		return plx_fail(EISDIR, "%s: it is a folder; give a file, such as one in it",
 				tables->path);
+	if (length >= 0 && stat(tables->path, &there) != 0)
+		return plx_fail(ENOENT,
+				"%s: it is a symbolic link to %.*s: %s; make that, or give another "
+				"file",
+				tables->path, (int)length, target, strerror(errno));
+	snprintf(path, sizeof(path), "%s", tables->path);
+	folder = dirname(path);
 	if (stat(folder, &there) != 0 && errno == ENOENT)
 		return plx_fail(ENOENT,
 				"%s: folder %s does not exist; make it, or give another file",
@@ -92,8 +82,7 @@ static int run(struct tables *tables, const char *sql)
 		     : tables_fail(tables, EIO, "it cannot be used");
 }
 
-/* Return: the first value of a query; -1 it failed. */
-static int64_t ask(struct tables *tables, const char *sql)
+int64_t tables_ask(const struct tables *tables, const char *sql)
 {
 	sqlite3_stmt *statement;
 	int64_t value = -1;
@@ -130,7 +119,7 @@ static int make_tables(struct tables *tables)
 /* Change nothing until the file is known to be a store, or empty. */
 static int check_file(struct tables *tables)
 {
-	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
+	int64_t objects = tables_ask(tables, "SELECT count(*) FROM sqlite_schema");
 	int code = sqlite3_errcode(tables->db) & 0xff;
 	int64_t id, version;
 
@@ -139,8 +128,8 @@ static int check_file(struct tables *tables)
 		return fail_to_open(tables, EROFS, "SQLite cannot create files next to it");
 	if (objects < 0)
 		return tables_fail(tables, EINVAL, "it is no store of plx-params");
-	id = ask(tables, "PRAGMA application_id");
-	version = ask(tables, "PRAGMA user_version");
+	id = tables_ask(tables, "PRAGMA application_id");
+	version = tables_ask(tables, "PRAGMA user_version");
 	if (objects == 0 && id == 0)
 		return make_tables(tables);
 	if (id != APPLICATION_ID)
@@ -159,7 +148,7 @@ static int write_ahead(struct tables *tables)
 {
 	int rc = run(tables, "PRAGMA journal_mode = WAL");
 
-	if (rc || ask(tables, "SELECT journal_mode = 'wal' FROM pragma_journal_mode") == 1)
+	if (rc || tables_ask(tables, "SELECT journal_mode = 'wal' FROM pragma_journal_mode") == 1)
 		return rc;
 	return plx_fail(EINVAL,
 			"%s: SQLite does not write ahead for it, so that nothing would last; give "
@@ -288,18 +277,13 @@ int tables_open(const char *path, struct tables **tables_out)
 	if (!tables)
 		return plx_fail(ENOMEM, "out of memory");
 	tables->log = -1;
-	tables->path = strdup(path);
-	if (!tables->path) {
-		free(tables);
-		return plx_fail(ENOMEM, "out of memory");
-	}
+	tables->path = path;
 	rc = open_all(tables);
-	if (rc) {
+	if (rc)
 		tables_close(tables);
-		return rc;
-	}
-	*tables_out = tables;
-	return 0;
+	else
+		*tables_out = tables;
+	return rc;
 }
 
 void tables_close(struct tables *tables)
@@ -312,6 +296,5 @@ void tables_close(struct tables *tables)
 	sqlite3_close(tables->db);
 	if (tables->log >= 0)
 		close(tables->log);
-	free(tables->path);
 	free(tables);
 }

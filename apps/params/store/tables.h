@@ -13,9 +13,10 @@ struct numbers {
 };
 
 /** Open or create the file and lock it: no other process reads or writes it, or opens another file
- * at its path, until it is closed. Return: 0; -EINVAL it is something else, of a later version, or
- * one that SQLite cannot log ahead for; -EBUSY another process has it; -EISDIR; -ENOTDIR, -ENOENT
- * its directory is not one, or is missing; -EROFS it, or its directory, is not writable; -EIO. */
+ * at its path, until it is closed. Ownership: the path is used until then. Return: 0; -EINVAL it is
+ * something else, of a later version, or one that SQLite cannot log ahead for; -EBUSY another
+ * process has it; -EISDIR; -ENOTDIR, -ENOENT its directory is not one, or is missing; -EROFS it, or
+ * its directory, is not writable; -EIO. */
 int tables_open(const char *path, struct tables **tables_out);
 
 /** Accepts NULL. */

@@ -7,7 +7,10 @@
 
 #include <sqlite3.h>
 
-enum statement { BEGIN, COMMIT, ROLLBACK, PUT, REMOVE, MARK, STATEMENT_COUNT };
+enum statement { BEGIN, COMMIT, ROLLBACK, LOAD, PUT, REMOVE, MARK, STATEMENT_COUNT };
+
+/** The statement LOAD. */
+extern const char tables_select_all[];
 
 /** The columns of params after the name, in PUT's binding order. */
 #define COLUMNS                                                                              \
@@ -31,13 +34,16 @@ enum column {
 
 struct tables {
 	sqlite3 *db;
-	char *path;
+	const char *path;
 	sqlite3_stmt *ready[STATEMENT_COUNT];
 	int log; /* SQLite's write-ahead log, locked; -1: none */
 };
 
 /** Fail with SQLite's message. Return: -EBUSY if another process has the file, else -error. */
 int tables_fail(const struct tables *tables, int error, const char *what);
+
+/** Return: the first value of a query; -1: none, or it failed. */
+int64_t tables_ask(const struct tables *tables, const char *sql);
 
 /** Return: 0; -ESTALE the file or its log is no longer at its path, so writes would go
  * elsewhere. */

@@ -21,7 +21,7 @@
 #define IS_LIMIT(column) "(" column " IS NULL OR " IS_OF_TYPE(column) ")"
 #define IF(condition, wrong) " WHEN " condition " THEN '" wrong "'"
 
-static const char select_all[] =
+const char tables_select_all[] =
 	"SELECT name, " COLUMNS ", CASE"
 	IF("typeof(name) != 'text'", "its name is no text")
 	IF("NOT " IS_NUMBER("id", "1"), "its id is no whole number from 1 to " NUMBER_MAX)
@@ -108,13 +108,6 @@ static const char *read_row(sqlite3_stmt *row, struct param *param)
 
 /* All rows ------------------------------------------------------------------------------------ */
 
-static int prepare(struct tables *tables, const char *sql, sqlite3_stmt **row_out)
-{
-	return sqlite3_prepare_v2(tables->db, sql, -1, row_out, NULL) == SQLITE_OK
-		     ? 0
-		     : tables_fail(tables, EINVAL, "its tables are not those of a store");
-}
-
 static int load_row(const struct tables *tables, sqlite3_stmt *row, struct store *store,
 		    struct numbers *given)
 {
@@ -138,46 +131,32 @@ static int load_row(const struct tables *tables, sqlite3_stmt *row, struct store
 
 static int load_params(struct tables *tables, struct store *store, struct numbers *given)
 {
-	sqlite3_stmt *row;
-	int step, rc = prepare(tables, select_all, &row);
+	sqlite3_stmt *row = tables->ready[LOAD];
+	int step, rc = 0;
 
-	if (rc)
-		return rc;
 	while ((step = sqlite3_step(row)) == SQLITE_ROW && rc == 0)
 		rc = load_row(tables, row, store, given);
 	if (rc == 0 && step != SQLITE_DONE)
 		rc = tables_fail(tables, EIO, "it cannot be read");
-	sqlite3_finalize(row);
+	sqlite3_reset(row);
 	return rc;
 }
 
-static int load_counter(struct tables *tables, const char *name, uint64_t *value_out)
-{
-	static const char sql[] = "SELECT value FROM counters WHERE name = ?1 AND " IS_NUMBER(
-		"value", "0");
-	sqlite3_stmt *row;
-	int rc = prepare(tables, sql, &row);
-
-	if (rc)
-		return rc;
-	sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
-	if (sqlite3_step(row) == SQLITE_ROW)
-		*value_out = (uint64_t)sqlite3_column_int64(row, 0);
-	else
-		rc = plx_fail(EINVAL,
-			      "%s: table counters: '%s' is no whole number from 0 to " NUMBER_MAX
-			      "; mend it with sqlite3",
-			      tables->path, name);
-	sqlite3_finalize(row);
-	return rc;
-}
+#define COUNTER(name) \
+	"SELECT value FROM counters WHERE name = '" name "' AND " IS_NUMBER("value", "0")
 
 int tables_load(struct tables *tables, struct store *store, struct numbers *given_out)
 {
-	int rc = load_counter(tables, "revision", &given_out->revision);
+	int64_t revision = tables_ask(tables, COUNTER("revision"));
+	int64_t id = tables_ask(tables, COUNTER("id"));
 
-	rc = rc ? rc : load_counter(tables, "id", &given_out->id);
-	return rc ? rc : load_params(tables, store, given_out);
+	if (revision < 0 || id < 0)
+		return plx_fail(EINVAL,
+				"%s: table counters: '%s' is no whole number from 0 to " NUMBER_MAX
+				"; mend it with sqlite3",
+				tables->path, revision < 0 ? "revision" : "id");
+	*given_out = (struct numbers){(uint64_t)revision, (uint64_t)id};
+	return load_params(tables, store, given_out);
 }
 
 /* Writing ------------------------------------------------------------------------------------- */
