@@ -163,42 +163,20 @@ static int run_command(void)
 		return change(PARAMS_DEFINE, conf.define);
 	if (conf.remove)
 		return change(PARAMS_REMOVE, conf.remove);
-	if (conf.watch)
-		return watch(&conf);
 	if (conf.ack)
 		return change(PARAMS_ACK, conf.ack);
-	return list();
-}
-
-/* The program --------------------------------------------------------------------------------- */
-
-static int run_service(cpu_set_t *cpus)
-{
-	const struct serve_conf serving = {
-		.path = conf.serve,
-		.listen = conf.listen,
-		.publish_port = (unsigned)conf.publish_port,
-		.others = cpus,
-	};
-
-	/* The disk's thread must not use the lcore's CPU if there is another one. */
-	if (cpus && CPU_COUNT(cpus) > 1)
-		CPU_CLR(plx_lcore_cpu(plx_lcore_id()), cpus);
-	return serve(&serving);
+	return conf.watch ? watch(&conf) : list();
 }
 
 int main(int argc, char **argv)
 {
-	cpu_set_t cpus;
-	int known = sched_getaffinity(0, sizeof(cpus),
-				      &cpus); /* as before this thread became an lcore */
 	int status = plx_app_start(argc, argv, &params_app);
 	int rc;
 
 	if (status != PLX_APP_RUN)
 		return status;
 	if (conf.serve) {
-		rc = run_service(known == 0 ? &cpus : NULL);
+		rc = serve(&conf);
 	} else {
 		rc = client_begin(&conf);
 		rc = rc ? rc : run_command();

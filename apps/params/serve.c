@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "serve.h"
 
-#include "app.h"
 #include "netio.h"
+#include "plx_eal.h"
 #include "wire.h"
 
 #include <inttypes.h>
@@ -58,7 +58,18 @@ static void publish_stop(void)
 
 /* The service --------------------------------------------------------------------------------- */
 
-static int start_service(const struct serve_conf *conf)
+/* The disk's thread must not use the lcore's CPU if there is another one. */
+static int open_journal(const char *path)
+{
+	struct plx_cpuset others = *plx_topo_allowed(plx_eal_topo());
+	unsigned cpu = plx_lcore_cpu(plx_lcore_id());
+
+	if (cpu < PLX_CPU_MAX && plx_cpuset_count(&others) > 1)
+		plx_cpuset_remove(&others, cpu);
+	return journal_open(path, (cpu_set_t *)others.words, store, methods_answer, &journal);
+}
+
+static int start_service(const struct params_conf *conf)
 {
 	struct plx_rpc_service_attr attr = {.request_max = 4096};
 	int rc = plx_rpc_service_create(&attr, &service);
@@ -77,13 +88,13 @@ static void destroy_all(void)
 	store = NULL;
 }
 
-int serve_begin(const struct serve_conf *conf)
+int serve_begin(const struct params_conf *conf)
 {
 	struct journal_stats stats;
 	int rc = store_create(&store);
 
-	rc = rc ? rc : journal_open(conf->path, conf->others, store, methods_answer, &journal);
-	rc = rc ? rc : publish_start(conf->listen, conf->publish_port);
+	rc = rc ? rc : open_journal(conf->serve);
+	rc = rc ? rc : publish_start(conf->listen, (unsigned)conf->publish_port);
 	rc = rc ? rc : start_service(conf);
 	if (rc) {
 		journal_close(journal, &stats);
@@ -113,7 +124,7 @@ static void say_end(const struct journal_stats *stats)
 }
 
 /* Durable changes are still answered, and late answers are also sent. */
-int serve_end(const struct serve_conf *conf)
+int serve_end(const struct params_conf *conf)
 {
 	struct journal_stats stats;
 	bool is_late = plx_rpc_service_finish(service, DRAIN_NS) != 0;
@@ -124,24 +135,24 @@ int serve_end(const struct serve_conf *conf)
 	destroy_all();
 	say_end(&stats);
 	if (stats.lost)
-		return plx_fail(EIO, "%s: %" PRIu64 " change%s not in it", conf->path, stats.lost,
+		return plx_fail(EIO, "%s: %" PRIu64 " change%s not in it", conf->serve, stats.lost,
 				stats.lost == 1 ? " is" : "s are");
 	if (stats.is_moved)
 		return plx_fail(ESTALE,
 				"%s: it, or its -wal, was moved, removed or replaced while this "
 				"process had it",
-				conf->path);
+				conf->serve);
 	return 0;
 }
 
-int serve(const struct serve_conf *conf)
+int serve(const struct params_conf *conf)
 {
 	int rc = serve_begin(conf);
 
 	if (rc)
 		return rc;
 	plx_app_say("%" PRIu32 " parameter%s in %s", store_count(store), s(store_count(store)),
-		    conf->path);
+		    conf->serve);
 	plx_app_say("listening on %s", serve_address());
 	plx_loop_run();
 	return serve_end(conf);

@@ -5,22 +5,15 @@
 #define SERVE_H
 
 #include "journal.h"
-#include "plx_rpc.h"
-
-struct serve_conf {
-	const char *path;        /**< of the SQLite file */
-	const char *listen;      /**< host:port of the service */
-	unsigned publish_port;   /**< 0: any free port */
-	const cpu_set_t *others; /**< CPUs that the journal's thread may use */
-};
+#include "params.h"
 
 /** Serve until the loop ends. Thread: the main lcore. Return: 0; -errno. */
-int serve(const struct serve_conf *conf);
+int serve(const struct params_conf *conf);
 
 /** The two parts of it, for tests that run the loop themselves. Return: 0; -errno; from serve_end
  * also -EIO changes are lost, -ESTALE the file was moved. */
-int serve_begin(const struct serve_conf *conf);
-int serve_end(const struct serve_conf *conf);
+int serve_begin(const struct params_conf *conf);
+int serve_end(const struct params_conf *conf);
 
 /** Where it listens. */
 const char *serve_address(void);

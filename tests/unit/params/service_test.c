@@ -11,14 +11,14 @@
 
 #include <stdio.h>
 
-static struct serve_conf serve_conf = {.path = disk_path, .listen = "127.0.0.1:0"};
-static struct params_conf conf = {.deadline_ns = 20 * PLX_NS_PER_S};
+static struct params_conf conf = {
+	.serve = disk_path, .listen = "127.0.0.1:0", .deadline_ns = 20 * PLX_NS_PER_S};
 static const struct plx_rpc_result *reply;
 static struct param got; /* by get; points into the reply */
 
 static void begin(void)
 {
-	assert_works(serve_begin(&serve_conf));
+	assert_works(serve_begin(&conf));
 	conf.service = serve_address();
 	assert_int_equal(client_begin(&conf), 0);
 }
@@ -26,7 +26,7 @@ static void begin(void)
 static void end(void)
 {
 	client_end();
-	assert_works(serve_end(&serve_conf));
+	assert_works(serve_end(&conf));
 }
 
 static int start(void **state)
