@@ -34,8 +34,8 @@ struct call_conf {
 extern const struct plx_app call_app;
 extern struct call_conf *const call_asked;
 
-/** Read the request into conf->request. Return: 0; -EINVAL; -errno of the file. */
-int call_read_request(struct call_conf *conf);
+/** Read the request into call_asked->request. Return: 0; -EINVAL; -errno of the file. */
+int call_read_request(void);
 
 /** Print a reply to standard output. Return: 0; -EIO; -EPROTO it is not JSON. */
 int call_show(const void *data, size_t length, enum call_format format);
@@ -43,10 +43,9 @@ int call_show(const void *data, size_t length, enum call_format format);
 /** Print a description as a table. Return: 0; -EPROTO it is not a description. */
 int call_show_methods(const void *text, size_t length);
 
-/** Find a method by name. *version: the requested one, or, without `exact`, the newest. Return: 0;
- * -EPROTO it is not a description; -ENOENT. */
-int call_find_method(const void *text, size_t length, const char *name, bool exact,
-		     uint32_t *id_out, uint16_t *version);
+/** Find call_asked->method in a description, and set its number and version: the requested one, or
+ * the newest. Return: 0; -EPROTO it is not a description; -ENOENT. */
+int call_find_method(const void *text, size_t length);
 
 /** Check that the text is one JSON value (RFC 8259). once: refuse an object that has a name twice.
  * Return: 0; -EINVAL, with a text that names the position. */
@@ -60,7 +59,6 @@ const char *call_hint(enum plx_rpc_status status, bool may_have_run);
 
 /** Measure calls until count, duration or a signal, and report. Ownership: destroys client. Prints
  * its errors. Return: the exit status. */
-int call_measure(struct call_conf *conf, struct plx_rpc_client *client, uint32_t method,
-		 uint16_t version);
+int call_measure(struct plx_rpc_client *client);
 
 #endif

@@ -13,10 +13,16 @@
 
 #define DRAIN_NS (500 * PLX_NS_PER_MS)
 
-/* The reply of a single call, with its message. The loop runs until `is_done`. Not on the stack: a
+/* The reply of the last call, with its message. The loop runs until `is_done`. Not on the stack: a
  * signal may end the wait before the call ends. */
 static struct plx_rpc_result reply;
 static bool is_done;
+
+static void let_go(void)
+{
+	plx_buf_unref(reply.message);
+	reply.message = NULL;
+}
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
@@ -41,9 +47,11 @@ static int call_once(struct plx_rpc_client *client, uint32_t method, uint16_t ve
 		.key = plx_random_id(), /* it runs at most once, also if it is sent again */
 		.retry = true,
 	};
-	int rc = plx_rpc_call_start(client, &call, data, length, NULL);
+	int rc;
 
+	let_go();
 	is_done = false;
+	rc = plx_rpc_call_start(client, &call, data, length, NULL);
 	if (rc == -EAGAIN)
 		return plx_fail(EAGAIN, "a request of %zu bytes: too many of them wait", length);
 	if (rc)
@@ -66,15 +74,9 @@ static int call_once(struct plx_rpc_client *client, uint32_t method, uint16_t ve
 	return 0;
 }
 
-static void let_go(void)
-{
-	plx_buf_unref(reply.message);
-	reply.message = NULL;
-}
-
 /* Self-test methods have fixed numbers and need no look-up, which costs the service more than most
  * calls. */
-static bool is_self_test(const char *name, uint32_t *method_out)
+static bool is_self_test(void)
 {
 	static const struct {
 		const char *name;
@@ -87,8 +89,8 @@ static bool is_self_test(const char *name, uint32_t *method_out)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(methods); i++) {
-		if (strcmp(name, methods[i].name) == 0) {
-			*method_out = methods[i].id;
+		if (strcmp(call_asked->method, methods[i].name) == 0) {
+			call_asked->number = methods[i].id;
 			return true;
 		}
 	}
@@ -96,76 +98,60 @@ static bool is_self_test(const char *name, uint32_t *method_out)
 }
 
 /* Ask the service for the method's number. Return: 0; -errno. */
-static int find(struct plx_rpc_client *client, uint32_t *method_out, uint16_t *version_out)
+static int find(struct plx_rpc_client *client)
 {
 	int rc;
 
-	*method_out = (uint32_t)call_asked->number;
-	*version_out = (uint16_t)call_asked->version;
-	if (!call_asked->method)
-		return 0;
-	if (*version_out == 0 && is_self_test(call_asked->method, method_out))
+	if (!call_asked->method || (call_asked->version == 0 && is_self_test()))
 		return 0;
 	rc = call_once(client, PLX_RPC_DESCRIBE, 0, NULL, 0);
-	if (rc == -EIO && reply.status == PLX_RPC_UNKNOWN) {
-		let_go();
+	if (rc == -EIO && reply.status == PLX_RPC_UNKNOWN)
 		return plx_fail(ENOENT,
 				"--method %s: the service does not tell its methods' "
 				"names; give a number",
 				call_asked->method);
-	}
 	if (rc == -EIO && reply.status == PLX_RPC_DENIED)
 		return plx_fail(EACCES,
 				"--method %s: the service tells its methods' names to its own host "
 				"alone, unless it is started with --self-test RATE; give a number",
 				call_asked->method);
-	rc = rc ? rc
-		: call_find_method(reply.data, reply.length, call_asked->method,
-				   call_asked->version_given, method_out, version_out);
-	let_go();
-	return rc;
+	return rc ? rc : call_find_method(reply.data, reply.length);
 }
 
 static int list(struct plx_rpc_client *client)
 {
 	int rc = call_once(client, PLX_RPC_DESCRIBE, 0, NULL, 0);
 
-	rc = rc ? rc : call_show_methods(reply.data, reply.length);
-	let_go();
-	return rc;
+	return rc ? rc : call_show_methods(reply.data, reply.length);
 }
 
-static int call_and_show(struct plx_rpc_client *client, uint32_t method, uint16_t version,
-			 const void *data, size_t length)
+static int call_and_show(struct plx_rpc_client *client)
 {
-	int rc = call_once(client, method, version, data, length);
+	int rc = call_once(client, (uint32_t)call_asked->number, (uint16_t)call_asked->version,
+			   call_asked->request, call_asked->request_length);
 
 	if (rc == 0)
 		rc = call_show(reply.data, reply.length, (enum call_format)call_asked->format);
 	if (rc == 0 && reply.status == PLX_RPC_ERROR)
 		rc = plx_fail(EIO, "the service calls that an error, with code %" PRIu32,
 			      reply.code);
-	let_go();
 	return rc;
 }
 
 /* Prints its errors. Ownership: destroys client. Return: the exit status. */
 static int run(struct plx_rpc_client *client)
 {
-	uint16_t version = 0;
-	uint32_t method = 0;
-	int rc = call_asked->list || call_asked->request ? 0 : call_read_request(call_asked);
+	int rc = call_asked->list || call_asked->request ? 0 : call_read_request();
 
-	if (rc == 0 && call_asked->list)
-		rc = list(client);
-	else if (rc == 0)
-		rc = find(client, &method, &version);
-	if (rc == 0 && (call_asked->run.count || call_asked->run.duration_ns))
-		return call_measure(call_asked, client, method, version);
 	if (rc == 0 && !call_asked->list)
-		rc = call_and_show(client, method, version, call_asked->request,
-				   call_asked->request_length);
+		rc = find(client);
+	let_go();
+	if (rc == 0 && !call_asked->list && !is_short())
+		return call_measure(client);
+	if (rc == 0)
+		rc = call_asked->list ? list(client) : call_and_show(client);
 	plx_rpc_client_destroy(client);
+	let_go(); /* also the reply to a call that this has ended */
 	return rc ? plx_app_fail(&call_app) : 0;
 }
 

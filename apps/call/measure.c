@@ -91,26 +91,26 @@ static int fail_without_reply(const struct plx_rpc_load *rpc)
 				       : "");
 }
 
-int call_measure(struct call_conf *conf, struct plx_rpc_client *client, uint32_t method,
-		 uint16_t version)
+int call_measure(struct plx_rpc_client *client)
 {
 	static struct plx_rpc_load rpc;
-	uint64_t in_flight_max = conf->in_flight;
+	uint64_t in_flight_max = call_asked->in_flight;
 	int rc, status;
 
-	if (conf->run.rate && !conf->in_flight_given)
+	if (call_asked->run.rate && !call_asked->in_flight_given)
 		in_flight_max = PLX_LOAD_OPEN_MAX;
-	rc = plx_load_init(&rpc.load, &conf->run, conf->request_length, in_flight_max);
+	rc = plx_load_init(&rpc.load, &call_asked->run, call_asked->request_length, in_flight_max);
 	rpc.load.unit = "calls";
 	rpc.client = client;
-	rpc.call = (struct plx_rpc_call){
-		.method = method, .version = version, .deadline_ns = conf->deadline_ns};
-	rpc.data = conf->request;
-	rpc.length = conf->request_length;
+	rpc.call = (struct plx_rpc_call){.method = (uint32_t)call_asked->number,
+					 .version = (uint16_t)call_asked->version,
+					 .deadline_ns = call_asked->deadline_ns};
+	rpc.data = call_asked->request;
+	rpc.length = call_asked->request_length;
 	rpc.check = check;
 	rpc.trouble = call_trouble;
 	plx_load_look_for_pollers(&rpc.load);
-	rc = rc ? rc : plx_rpc_load_run(&rpc, conf->deadline_ns);
+	rc = rc ? rc : plx_rpc_load_run(&rpc, call_asked->deadline_ns);
 	if (rc == 0 && !rpc.load.failed && !rpc.load.signalled && !rpc.load.rtt_ns.count)
 		rc = fail_without_reply(&rpc);
 	status = rc ? plx_app_fail(&call_app) : plx_load_report(&rpc.load, &call_app, say_more);

@@ -63,7 +63,7 @@ static int check(void)
 			EINVAL,
 			"--data, --hex, --data-json, --file and --size each are the request; "
 			"give one of them");
-	if ((conf.hex || conf.json) && call_read_request(&conf) != 0)
+	if ((conf.hex || conf.json) && call_read_request() != 0)
 		return -EINVAL;
 	if (conf.method_text && isdigit((unsigned char)conf.method_text[0])) {
 		if (plx_parse_uint("--method", conf.method_text, 0, UINT32_MAX, &conf.number) != 0)

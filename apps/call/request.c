@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /* Digits may be grouped: "de ad:be ef". */
-static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
+static int read_hex(const char *text)
 {
-	uint8_t *data = malloc(strlen(text) / 2 + 1);
+	uint8_t *data = call_asked->request = malloc(strlen(text) / 2 + 1);
 	size_t digits = 0;
 
 	if (!data)
@@ -23,23 +23,18 @@ static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
 
 		if (*at == ' ' || *at == ':')
 			continue;
-		if (!isxdigit((unsigned char)*at)) {
-			free(data);
+		if (!isxdigit((unsigned char)*at))
 			return plx_fail(EINVAL,
 					"--hex %s: '%c' is no hexadecimal digit; give pairs of "
 					"them, blanks and colons may stand between",
 					text, *at);
-		}
 		data[digits / 2] = (uint8_t)(digits % 2 ? data[digits / 2] << 4 | digit : digit);
 		digits++;
 	}
-	if (digits % 2) {
-		free(data);
-		return plx_fail(EINVAL, "--hex %s: %zu digits; give pairs of them", text, digits);
-	}
-	*data_out = data;
-	*length_out = digits / 2;
-	return 0;
+	call_asked->request_length = digits / 2;
+	return digits % 2
+		     ? plx_fail(EINVAL, "--hex %s: %zu digits; give pairs of them", text, digits)
+		     : 0;
 }
 
 /* A signal ends poll(2), but not read(2). */
@@ -50,20 +45,20 @@ static ssize_t read_some(int fd, uint8_t *to, size_t room)
 	return poll(&ready, 1, -1) < 0 ? -1 : read(fd, to, room);
 }
 
-/* *data_out: NULL before; the caller frees it, also after a failure. Return: 0; -errno. */
-static int read_all(const char *path, int fd, uint8_t **data_out, size_t *length_out)
+static int read_all(const char *path, int fd)
 {
-	size_t length = 0, room = 4096;
+	size_t length = 0, room = 0;
 	ssize_t got;
 
 	do {
-		uint8_t *more = length == room || !*data_out ? realloc(*data_out, room *= 2)
-							     : *data_out;
+		if (length == room) {
+			uint8_t *more = realloc(call_asked->request, room = 2 * room + 4096);
 
-		if (!more)
-			return plx_fail(ENOMEM, "--file %s: out of memory", path);
-		*data_out = more;
-		got = read_some(fd, more + length, room - length);
+			if (!more)
+				return plx_fail(ENOMEM, "--file %s: out of memory", path);
+			call_asked->request = more;
+		}
+		got = read_some(fd, call_asked->request + length, room - length);
 		if (got < 0)
 			return plx_fail(EIO, "--file %s: %s", path, plx_app_stream_error(errno));
 		length += (size_t)got;
@@ -71,50 +66,51 @@ static int read_all(const char *path, int fd, uint8_t **data_out, size_t *length
 			return plx_fail(EINVAL, "--file %s: more than %llu bytes", path,
 					(unsigned long long)PLX_RPC_PAYLOAD_MAX);
 	} while (got > 0);
-	*length_out = length;
+	call_asked->request_length = length;
 	return 0;
 }
 
-static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
+static int read_file(const char *path)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), rc;
 
 	if (fd < 0)
 		return plx_fail(errno, "--file %s: %s", path, strerror(errno));
-	rc = read_all(path, fd, data_out, length_out);
+	rc = read_all(path, fd);
 	if (!is_stdin)
 		close(fd);
 	return rc;
 }
 
 /* Sent as given. Duplicate names in an object are most likely a mistake, and refused. */
-static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
+static int read_json(const char *text)
 {
 	int rc = call_json_check(text, strlen(text), true);
 
 	if (rc)
 		return plx_fail_in(rc, "--data-json: ");
-	*data_out = (uint8_t *)strdup(text);
-	*length_out = strlen(text);
-	return *data_out ? 0 : plx_fail(ENOMEM, "out of memory");
+	call_asked->request = (uint8_t *)strdup(text);
+	call_asked->request_length = strlen(text);
+	return call_asked->request ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
-int call_read_request(struct call_conf *conf)
+int call_read_request(void)
 {
-	size_t length = conf->data ? strlen(conf->data) : (size_t)conf->size_bytes;
+	size_t length = call_asked->data ? strlen(call_asked->data)
+					 : (size_t)call_asked->size_bytes;
 
-	if (conf->hex)
-		return read_hex(conf->hex, &conf->request, &conf->request_length);
-	if (conf->json)
-		return read_json(conf->json, &conf->request, &conf->request_length);
-	if (conf->file)
-		return read_file(conf->file, &conf->request, &conf->request_length);
-	conf->request = calloc(1, length + 1);
-	if (!conf->request)
+	if (call_asked->hex)
+		return read_hex(call_asked->hex);
+	if (call_asked->json)
+		return read_json(call_asked->json);
+	if (call_asked->file)
+		return read_file(call_asked->file);
+	call_asked->request = calloc(1, length + 1);
+	if (!call_asked->request)
 		return plx_fail(ENOMEM, "out of memory");
-	if (conf->data)
-		memcpy(conf->request, conf->data, length);
-	conf->request_length = length;
+	if (call_asked->data)
+		memcpy(call_asked->request, call_asked->data, length);
+	call_asked->request_length = length;
 	return 0;
 }

@@ -167,10 +167,10 @@ int call_show_methods(const void *text, size_t length)
 	return 0;
 }
 
-int call_find_method(const void *text, size_t length, const char *name, bool exact,
-		     uint32_t *id_out, uint16_t *version)
+int call_find_method(const void *text, size_t length)
 {
 	json_t *methods, *all = read_description(text, length, &methods), *method;
+	bool exact = call_asked->version_given;
 	int found = -1;
 	size_t i;
 
@@ -178,21 +178,21 @@ int call_find_method(const void *text, size_t length, const char *name, bool exa
 		return -EPROTO;
 	json_array_foreach(methods, i, method)
 	{
-		const char *its = json_string_value(json_object_get(method, "name"));
-		int its_version = (int)number_of(method, "version");
+		const char *name = json_string_value(json_object_get(method, "name"));
+		int version = (int)number_of(method, "version");
 
-		if (!its || strcmp(its, name) != 0 || its_version <= found ||
-		    (exact && its_version != *version))
+		if (!name || strcmp(name, call_asked->method) != 0 || version <= found ||
+		    (exact && version != (int)call_asked->version))
 			continue;
-		found = its_version;
-		*id_out = (uint32_t)number_of(method, "id");
+		found = version;
+		call_asked->number = (uint32_t)number_of(method, "id");
 	}
 	json_decref(all);
 	if (found < 0)
 		return plx_fail(ENOENT,
 				"--method %s: the service has no such method%s; --list "
 				"shows what it has",
-				name, exact ? " and version" : "");
-	*version = (uint16_t)found;
+				call_asked->method, exact ? " and version" : "");
+	call_asked->version = (uint64_t)found;
 	return 0;
 }

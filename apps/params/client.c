@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ERROR_MAX  250                 /* bytes of a service's error text that are shown */
-#define TEXT_BYTES (4 * ERROR_MAX + 1) /* as shown */
+#define ERROR_MAX 250 /* bytes of a service's error text that are shown */
 
 static const struct params_conf *conf;
 static struct plx_rpc_client *client;
@@ -65,15 +64,6 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 	plx_loop_quit();
 }
 
-/* Escaped for the terminal: the text may contain other clients' units and values. */
-static const char *readable(char out[TEXT_BYTES])
-{
-	char text[ERROR_MAX + 1];
-
-	snprintf(text, sizeof(text), "%.*s", (int)reply.length, (const char *)reply.data);
-	return plx_app_printable(text, out, TEXT_BYTES);
-}
-
 /* Why no service is up; unknown during the first attempt. */
 static const char *trouble(void)
 {
@@ -87,13 +77,16 @@ static const char *trouble(void)
 /* Return: 0; -EIO the service will always reply so; -EAGAIN. */
 static int check_reply(const char *what)
 {
-	char text[TEXT_BYTES];
+	char text[ERROR_MAX + 1], shown[4 * ERROR_MAX + 1];
 	bool is_final = reply.status == PLX_RPC_DENIED || reply.status == PLX_RPC_TOO_BIG;
 
 	if (reply.status == PLX_RPC_OK)
 		return 0;
-	if (reply.status == PLX_RPC_ERROR)
-		return plx_fail(EIO, "%s: %s", what, readable(text));
+	if (reply.status == PLX_RPC_ERROR) {
+		/* Escaped for the terminal: it may contain other clients' units and values. */
+		snprintf(text, sizeof(text), "%.*s", (int)reply.length, (const char *)reply.data);
+		return plx_fail(EIO, "%s: %s", what, plx_app_printable(text, shown, sizeof(shown)));
+	}
 	if (reply.status == PLX_RPC_UNKNOWN)
 		return plx_fail(EIO, "%s is a service, but no plx-params; check --connect",
 				conf->service);

@@ -116,7 +116,8 @@ static int get(void)
 	if (rc)
 		return rc;
 	wrong = record_read(reply->data, reply->length, &param);
-	return wrong ? plx_fail(EPROTO, "%s: the reply: %s", conf.get, wrong) : show_param(&param);
+	return wrong ? plx_fail(EPROTO, "%s: the reply: %s", conf.get, wrong)
+		     : show_param(&param, false);
 }
 
 /* Send the parameter's new state to set or define; of one to remove or acknowledge, the name. */

@@ -61,11 +61,9 @@ int client_list(struct snapshot *snapshot, uint8_t flags, bool retries);
 /** Show everything below a name, and each change, until a signal. Return: 0; -errno. */
 int watch(const struct params_conf *conf);
 
-/** Print a parameter, as a line or as JSON. Return: 0; -EIO it could not be written. */
-int show_param(const struct param *param);
-
-/** Print one line for a change, or a removal, at once. Return: as show_param. */
-int show_change(const struct param *param);
+/** Print a parameter, as a line or as JSON. is_change: it may be removed. Return: 0; -EIO it could
+ * not be written. */
+int show_param(const struct param *param, bool is_change);
 
 /** Print all of them. Return: as show_param. */
 int show_list(const struct store *store);

@@ -54,12 +54,6 @@ static void format_time(uint64_t ns, char out[TIME_TEXT])
 		 (unsigned)(ns % PLX_NS_PER_S / PLX_NS_PER_MS));
 }
 
-/* Text from a service, which must not control the terminal. */
-static void show_text(const char *text, size_t length)
-{
-	plx_app_put_text(stdout, text, length, "");
-}
-
 static void show_alarm(const struct param_alarm *alarm)
 {
 	char since[TIME_TEXT];
@@ -79,11 +73,12 @@ static void show_line(const struct param *param)
 	char value[PARAM_TEXT_MAX + 1];
 	int length = param_value_format(&param->value, value, sizeof(value));
 
+	/* Text from a service must not control the terminal. */
 	printf("%.*s = ", (int)param->name_length, param->name);
-	show_text(value, (size_t)length);
+	plx_app_put_text(stdout, value, (size_t)length, "");
 	if (param->kind.unit[0])
 		putchar(' ');
-	show_text(param->kind.unit, strlen(param->kind.unit));
+	plx_app_put_text(stdout, param->kind.unit, strlen(param->kind.unit), "");
 	printf("  (%s, revision %" PRIu64, param_types[param->kind.type - 1], param->revision);
 	show_alarm(&param->alarm);
 	puts(")");
@@ -150,7 +145,7 @@ static void show_json(const struct param *param, bool is_change)
 
 /* Either -------------------------------------------------------------------------------------- */
 
-static int show(const struct param *param, bool is_change)
+int show_param(const struct param *param, bool is_change)
 {
 	if (params_asked->format) {
 		show_json(param, is_change);
@@ -162,16 +157,6 @@ static int show(const struct param *param, bool is_change)
 		show_line(param);
 	}
 	return plx_app_flush();
-}
-
-int show_param(const struct param *param)
-{
-	return show(param, false);
-}
-
-int show_change(const struct param *param)
-{
-	return show(param, true);
 }
 
 int show_list(const struct store *store)

@@ -30,7 +30,7 @@ static struct {
 
 static void on_news(const struct param *param)
 {
-	int rc = show_change(param);
+	int rc = show_param(param, true);
 
 	if (rc)
 		client_fail(rc);
