@@ -17,7 +17,6 @@ struct perf_conf perf_conf = {
 	.gap_us = 20,
 };
 static const char *kinds_text, *bursts_text;
-static bool kinds_given, bursts_given;
 
 static const char *const places[] = {"both", "one", "two", NULL};
 static const char *const peers[] = {"dpdk", NULL};
@@ -33,9 +32,9 @@ static const struct plx_option options[] = {
 		   .modes = 1 << PERF_RING | 1 << PERF_POOL),
 	PLX_TEXT("bursts", "N,N,...", &bursts_text,
 		 "ring, pool: some of 1, 8, 32, 256 (default all; pool: 1,32)",
-		 .given = &bursts_given, .modes = 1 << PERF_RING | 1 << PERF_POOL),
+		 .modes = 1 << PERF_RING | 1 << PERF_POOL),
 	PLX_TEXT("kinds", "KIND,...", &kinds_text, "ring: some of spsc, mpsc, mpmc (default all)",
-		 .given = &kinds_given, .modes = 1 << PERF_RING),
+		 .modes = 1 << PERF_RING),
 	PLX_CHOICE("on", "one|two|both", &perf_conf.on, places,
 		   "ring: on one lcore, from one to another, or both (the default)",
 		   .modes = 1 << PERF_RING),
@@ -80,9 +79,9 @@ static int check_lists(void)
 
 	perf_conf.kinds = (1U << PERF_KINDS) - 1;
 	perf_conf.bursts = perf_conf.mode == PERF_POOL ? 1 << 0 | 1 << 2 : (1U << PERF_BURSTS) - 1;
-	if (kinds_given)
+	if (kinds_text)
 		rc = parse_list("--kinds", kinds_text, kinds, &perf_conf.kinds);
-	if (rc == 0 && bursts_given)
+	if (rc == 0 && bursts_text)
 		rc = parse_list("--bursts", bursts_text, bursts, &perf_conf.bursts);
 	return rc;
 }
