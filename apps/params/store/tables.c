@@ -184,10 +184,11 @@ static int open_file(struct tables *tables)
 
 /* SQLite locks the file. It does not lock the log, finds it by name, and would apply it to any file
  * that gets the name, so this process locks it too. Some file systems cannot lock.
- * Return: 0; -EBUSY another process has it. */
-static int lock(const struct tables *tables, int log)
+ * Return: 0, with -1 if there is no log; -EBUSY another process has it. */
+static int lock_log(const struct tables *tables, const char *path, int *log_out)
 {
-	if (flock(log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+	*log_out = open(path, O_RDWR | O_CLOEXEC); /* NFS locks only what may be written */
+	if (*log_out < 0 || flock(*log_out, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return 0;
 	return fail_busy(tables);
 }
@@ -202,11 +203,9 @@ static int check_log(const struct tables *tables)
 	if ((vfs->xFullPathname(vfs, tables->path, PATH_MAX, full) & 0xff) != SQLITE_OK)
 		return 0; /* opening it reports the error */
 	snprintf(path, sizeof(path), "%s-wal", full);
-	log = open(path, O_RDWR | O_CLOEXEC); /* NFS locks only what may be written */
-	if (log < 0)
-		return 0;
-	rc = lock(tables, log);
-	close(log);
+	rc = lock_log(tables, path, &log);
+	if (log >= 0)
+		close(log);
 	return rc;
 }
 
@@ -263,10 +262,7 @@ static int open_all(struct tables *tables)
 	rc = rc ? rc : run(tables, "PRAGMA synchronous = FULL");
 	rc = rc ? rc : prepare_all(tables);
 	rc = rc ? rc : run(tables, "BEGIN IMMEDIATE; COMMIT"); /* opens the log */
-	if (rc)
-		return rc;
-	tables->log = open(log_path(tables), O_RDWR | O_CLOEXEC);
-	return tables->log < 0 ? 0 : lock(tables, tables->log);
+	return rc ? rc : lock_log(tables, log_path(tables), &tables->log);
 }
 
 int tables_open(const char *path, struct tables **tables_out)
