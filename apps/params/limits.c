@@ -98,13 +98,10 @@ static const char *check_alarms(const struct param_kind *kind)
 	return NULL;
 }
 
-static bool is_negative(const struct param_value *value)
-{
-	return value->type == PARAM_REAL ? value->real < 0 : value->integer < 0;
-}
-
 const char *param_kind_check(const struct param_kind *kind)
 {
+	const struct param_value zero = {.type = kind->type};
+
 	if (kind->type < PARAM_BOOL || kind->type > PARAM_TEXT)
 		return "a parameter has no type that there is";
 	for (const char *at = kind->unit; *at; at++) { /* it is printed */
@@ -124,7 +121,7 @@ const char *param_kind_check(const struct param_kind *kind)
 		    param_value_compare(&kind->limit[low], &kind->limit[low + 1]) > 0)
 			return "a lower limit is above the upper one";
 	}
-	if (kind->has[LIMIT_HYSTERESIS] && is_negative(&kind->limit[LIMIT_HYSTERESIS]))
+	if (is_beyond(kind, LIMIT_HYSTERESIS, 1, &zero))
 		return "the hysteresis is negative";
 	return check_alarms(kind);
 }
@@ -201,15 +198,11 @@ static struct param_alarm become(struct param_alarm alarm, enum alarm_state stat
 	return (struct param_alarm){state, level, now_ns};
 }
 
-static bool is_raised(const struct param_alarm *alarm)
-{
-	return alarm->state == ALARM_ACTIVE || alarm->state == ALARM_ACKNOWLEDGED;
-}
-
 struct param_alarm param_alarm_next(const struct param_kind *kind, struct param_alarm alarm,
 				    const struct param_value *value, uint64_t now_ns)
 {
-	int level = level_of(kind, value, is_raised(&alarm) ? alarm.level : 0);
+	bool is_raised = alarm.state == ALARM_ACTIVE || alarm.state == ALARM_ACKNOWLEDGED;
+	int level = level_of(kind, value, is_raised ? alarm.level : 0);
 	bool is_less = level > 0 ? level <= alarm.level : level >= alarm.level;
 
 	if (level)

@@ -17,11 +17,6 @@ const char *const param_alarms[] = {"none", "active", "acknowledged", "latched",
 
 /* Names --------------------------------------------------------------------------------------- */
 
-static bool is_of_segment(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
 const char *param_name_check(const char *name, size_t length)
 {
 	if (length == 0)
@@ -33,7 +28,7 @@ const char *param_name_check(const char *name, size_t length)
 
 		if (name[i] == '/' && (i == 0 || ends))
 			return "a name has an empty segment";
-		if (name[i] != '/' && !is_of_segment(name[i]))
+		if (!isalnum((unsigned char)name[i]) && !memchr("_-./", name[i], 4))
 			return "a name has other characters than letters, digits, \"_\", \"-\", "
 			       "\".\" and \"/\"";
 	}
