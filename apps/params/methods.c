@@ -216,13 +216,12 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 {
 	struct list_order order;
 	const char *wrong = list_read(data, length, &order);
-	struct page page;
+	struct page page = {page_bytes, WIRE_PAGE_BYTES};
 
 	if (wrong) {
 		fail_with(request, PARAMS_BAD, wrong);
 		return;
 	}
-	page_begin(&page, page_bytes);
 	MAY_FAIL(plx_rpc_reply(request, page_bytes, page_end(&page, fill_page(&page, &order))));
 }
 

@@ -135,11 +135,6 @@ const char *record_read(const uint8_t *in, size_t length, struct param *out)
 
 /* Pages --------------------------------------------------------------------------------------- */
 
-void page_begin(struct page *page, uint8_t *bytes)
-{
-	*page = (struct page){bytes, WIRE_PAGE_BYTES};
-}
-
 bool page_add(struct page *page, const struct param *param)
 {
 	size_t length;

@@ -90,13 +90,12 @@ const char *order_read(const uint8_t *in, size_t length, struct order *out);
 size_t list_write(const struct list_order *order, uint8_t *out);
 const char *list_read(const uint8_t *in, size_t length, struct list_order *out);
 
-/** A page being built, in WIRE_PAGE_MAX bytes. */
+/** A page being built. */
 struct page {
-	uint8_t *bytes;
-	size_t used;
+	uint8_t *bytes; /**< WIRE_PAGE_MAX */
+	size_t used;    /**< at first WIRE_PAGE_BYTES */
 };
 
-void page_begin(struct page *page, uint8_t *bytes);
 /** Return: whether there was room. */
 bool page_add(struct page *page, const struct param *param);
 /** Finish the page. after: the last parameter scanned; NULL: there are no more. Return: its
