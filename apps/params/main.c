@@ -166,7 +166,7 @@ static int run_command(void)
 		return change(PARAMS_REMOVE, conf.remove);
 	if (conf.ack)
 		return change(PARAMS_ACK, conf.ack);
-	return conf.watch ? watch(&conf) : list();
+	return conf.watch ? watch() : list();
 }
 
 int main(int argc, char **argv)

@@ -59,7 +59,7 @@ int client_call(const char *what, uint32_t method, bool once, const void *data, 
 int client_list(struct snapshot *snapshot, uint8_t flags, bool retries);
 
 /** Show everything below a name, and each change, until a signal. Return: 0; -errno. */
-int watch(const struct params_conf *conf);
+int watch(void);
 
 /** Print a parameter, as a line or as JSON. is_change: it may be removed. Return: 0; -EIO it could
  * not be written. */

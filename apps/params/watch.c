@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 static struct {
-	const struct params_conf *conf;
 	struct netio_context netio;
 	struct netio_subscribe_socket socket;
 	struct plx_fd *output; /* standard output, unless it is a file */
@@ -38,7 +37,7 @@ static void on_news(const struct param *param)
 
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *message)
 {
-	const char *below = seen.conf->below ? seen.conf->below : "";
+	const char *below = params_asked->below ? params_asked->below : "";
 	struct param param;
 	const char *wrong = record_read(message->data, message->len, &param);
 	int rc = 0;
@@ -138,7 +137,7 @@ static int ask_port(bool retries)
 static int begin(void)
 {
 	unsigned of_service;
-	int rc = plx_address_split("--connect", seen.conf->service, seen.host, &of_service);
+	int rc = plx_address_split("--connect", params_asked->service, seen.host, &of_service);
 
 	rc = rc ? rc : netio_init(&seen.netio);
 	rc = rc ? rc : netio_subscribe_socket_init(&seen.netio.evloop, &seen.socket, NULL);
@@ -201,13 +200,12 @@ static int watch_reader(void)
 	return rc == -EPERM ? 0 : rc;
 }
 
-int watch(const struct params_conf *conf)
+int watch(void)
 {
 	int rc = snapshot_init(&seen.shown, on_news);
 
 	if (rc)
 		return rc;
-	seen.conf = conf;
 	rc = watch_reader();
 	rc = rc ? rc : begin();
 	rc = rc ? rc : follow();
