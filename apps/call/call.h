@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-call: options.c parses, request.c reads the request, show.c shows replies,
- * measure.c measures many calls as a load of the engine (lib/app/rpc_load.h). */
+/* plx-call: main.c has the options and makes single calls, request.c reads the request, show.c
+ * shows replies, measure.c measures many calls as a load of the engine (lib/app/rpc_load.h). */
 #ifndef CALL_H
 #define CALL_H
 

@@ -115,15 +115,7 @@ int call_show(const void *data, size_t length, enum call_format format)
 
 /* Descriptions -------------------------------------------------------------------------------- */
 
-/* A service may use any method name; it must not control the terminal. */
-static void show_name(const char *name)
-{
-	char printable[25];
-
-	printf("%-24s", plx_printable(name ? name : "", printable, sizeof(printable)));
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
+static long long number_of(const json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key));
 }
@@ -152,16 +144,15 @@ int call_show_methods(const void *text, size_t length)
 	json_array_foreach(methods, i, method)
 	{
 		const char *name = json_string_value(json_object_get(method, "name"));
-		json_int_t requests = number_of(method, "requests");
+		long long requests = number_of(method, "requests");
+		double ns = (double)number_of(method, "handler_ns");
+		char printable[25]; /* it must not control the terminal */
 
-		printf("%10" JSON_INTEGER_FORMAT " %7" JSON_INTEGER_FORMAT "  ",
-		       number_of(method, "id"), number_of(method, "version"));
-		show_name(name);
-		printf(" %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT
-		       " %6" JSON_INTEGER_FORMAT " %10.0f\n",
-		       requests, number_of(method, "refused"), number_of(method, "slow"),
-		       requests > 0 ? (double)number_of(method, "handler_ns") / (double)requests
-				    : 0.0);
+		plx_printable(name ? name : "", printable, sizeof(printable));
+		printf("%10lld %7lld  %-24s %12lld %8lld %6lld %10.0f\n", number_of(method, "id"),
+		       number_of(method, "version"), printable, requests,
+		       number_of(method, "refused"), number_of(method, "slow"),
+		       requests > 0 ? ns / (double)requests : 0.0);
 	}
 	json_decref(all);
 	return 0;

@@ -9,7 +9,6 @@
 #include "params.h"
 
 #include "bytes.h"
-#include "serve.h"
 #include "wire.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The service's methods: see wire.h. */
-#include "serve.h"
+#include "params.h"
 
 #include "wire.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "serve.h"
+#include "params.h"
 
 #include "netio.h"
 #include "plx_eal.h"
@@ -48,14 +48,6 @@ unsigned publish_port(void)
 	return netio_publish_socket_port(&publisher);
 }
 
-static void publish_stop(void)
-{
-	if (!context.evloop.ready)
-		return;
-	netio_publish_socket_fini(&publisher);
-	netio_fini(&context);
-}
-
 /* The service --------------------------------------------------------------------------------- */
 
 /* The disk's thread must not use the lcore's CPU if there is another one. */
@@ -80,7 +72,10 @@ static int start_service(const struct params_conf *conf)
 
 static void destroy_all(void)
 {
-	publish_stop();
+	if (context.evloop.ready) {
+		netio_publish_socket_fini(&publisher);
+		netio_fini(&context);
+	}
 	plx_rpc_service_destroy(service);
 	store_destroy(store);
 	journal = NULL;

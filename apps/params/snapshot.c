@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports of one run of the service are ordered by revision, per parameter. Runs are not: a later
  * one may have lower revisions, or the same ones for other values, so any difference is news. */
-#include "snapshot.h"
+#include "params.h"
 
 #include "wire.h"
 

@@ -6,7 +6,6 @@
 #include "bytes.h"
 #include "params.h"
 #include "plx_eal.h"
-#include "serve.h"
 #include "wire.h"
 
 #include <stdio.h>

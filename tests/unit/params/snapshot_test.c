@@ -3,7 +3,7 @@
 #include "int_param.h"
 #include "plx_test.h"
 
-#include "snapshot.h"
+#include "params.h"
 
 #include <stdio.h>
 
