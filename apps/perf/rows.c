@@ -10,7 +10,7 @@
 #define PROBE_COUNT (1 << 14) /* elements of the calibration run */
 #define TRIES       3
 #define LINE_NS     PLX_NS_PER_MS /* duration of each bounce of a cache line */
-#define FAR_FACTOR  1.8           /* cache line round trips this far apart are of two states */
+#define FAR_FACTOR  2.2           /* cache line round trips this far apart are of two states */
 
 static struct perf_row rows[ROWS_MAX];
 static uint32_t row_count, other_lcore;
