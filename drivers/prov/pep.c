@@ -3,6 +3,7 @@
 #include "prov.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -36,11 +37,17 @@ static void resume(struct prov_deadline *deadline)
 		pause_accepting(pep, FAILED_PAUSE_NS);
 }
 
+/* Without a free descriptor accept(2) also fails if nothing is pending. */
+static bool is_pending(const struct prov_pep *pep)
+{
+	return poll(&(struct pollfd){.fd = pep->source.fd, .events = POLLIN}, 1, 0) == 1;
+}
+
 /* accept(2) also returns errors that are pending on the new socket. The connection that found no
  * descriptor is still pending, so the next call accepts it. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 {
-	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
+	if ((err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM) || !is_pending(pep))
 		return;
 	if ((err == EMFILE || err == ENFILE) && prov_request_make_room(pep))
 		return;
