@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CPUS_MAX    CPU_SETSIZE
-#define LONGEST     5
-#define GAP_NS      (10 * PLX_NS_PER_US)
-#define DURATION_NS (2 * PLX_NS_PER_S)
+#define CPUS_MAX CPU_SETSIZE
+#define LONGEST  5
+#define GAP_NS   (10 * PLX_NS_PER_US)
 
 struct watch {
 	pthread_t thread;
@@ -116,23 +115,6 @@ static int watch_all(struct watch *watches, unsigned count)
 	return 0;
 }
 
-static void print_text(const struct watch *watches, unsigned count)
-{
-	printf("platform alone, %.1f s: gaps above %.0f us between two readings of the clock\n",
-	       (double)watches[0].duration_ns / (double)PLX_NS_PER_S,
-	       (double)GAP_NS / (double)PLX_NS_PER_US);
-	printf("%5s %8s %9s %9s   %s\n", "CPU", "gaps", "lost ms", "steal ms", "longest, us");
-	for (unsigned i = 0; i < count; i++) {
-		const struct watch *watch = &watches[i];
-
-		printf("%5u %8llu %9.2f %9.0f  ", watch->cpu, (unsigned long long)watch->count,
-		       (double)watch->total_ns / (double)PLX_NS_PER_MS, steal_ms(watch));
-		for (unsigned k = 0; k < LONGEST && watch->longest[k]; k++)
-			printf(" %.0f", (double)watch->longest[k] / (double)PLX_NS_PER_US);
-		putchar('\n');
-	}
-}
-
 static json_t *cpu_json(const struct watch *watch)
 {
 	json_t *longest = json_array();
@@ -145,7 +127,8 @@ static json_t *cpu_json(const struct watch *watch)
 			 "longest_gaps_ns", longest);
 }
 
-static int write_json(const struct watch *watches, unsigned count, const char *path)
+/* To the file, or standard output. */
+static int write_figures(const struct watch *watches, unsigned count, const char *path)
 {
 	json_t *cpus = json_array();
 
@@ -154,44 +137,29 @@ static int write_json(const struct watch *watches, unsigned count, const char *p
 	json_t *object = json_pack("{s:I, s:I, s:o}", "duration_ns",
 				   (json_int_t)watches[0].duration_ns, "gap_above_ns",
 				   (json_int_t)GAP_NS, "cpus", cpus);
-	int rc = json_dump_file(object, path, JSON_INDENT(2));
+	int rc = plx_app_write_json(path, object);
 
 	json_decref(object);
-	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
+	return rc;
 }
 
 static struct watch watches[CPUS_MAX];
 static unsigned watch_count;
-
-static int watch_allowed(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return plx_fail(errno, "cannot tell the allowed CPUs: %s", strerror(errno));
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &set))
-			watches[watch_count++].cpu = cpu;
-	return 0;
-}
-
-static const char *cpus_text, *json;
-static uint64_t duration_ns = DURATION_NS;
-static bool help;
+static const char *cpus, *path = "/dev/stdout";
+static uint64_t duration_ns = 2 * PLX_NS_PER_S;
 
 static const struct plx_option options[] = {
-	PLX_TEXT("cpus", "N,...", &cpus_text, "CPUs to watch (default: all that are allowed)"),
+	PLX_TEXT("cpus", "N,...", &cpus, "CPUs to watch", .required = true),
 	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "for how long (default 2s)"),
-	PLX_TEXT("json", "FILE", &json, "write the figures there too"),
-	PLX_FLAG("help", &help, "this text"),
+	PLX_TEXT("json", "FILE", &path, "where to write the figures (default standard output)"),
 	PLX_OPTIONS_END,
 };
 
 static int check(void)
 {
-	char *copy = cpus_text ? strdup(cpus_text) : NULL, *rest = NULL;
-	int rc = 0;
+	char *copy = strdup(cpus), *rest = NULL;
+	int rc = copy ? 0 : plx_fail(ENOMEM, "out of memory");
 
 	for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && rc == 0;
 	     word = strtok_r(NULL, ",", &rest)) {
@@ -201,39 +169,25 @@ static int check(void)
 		if (rc == 0 && watch_count == CPUS_MAX)
 			rc = plx_fail(EINVAL, "--cpus: more than %d", CPUS_MAX);
 		if (rc == 0)
-			watches[watch_count++].cpu = (unsigned)cpu;
+			watches[watch_count++] = (struct watch){.cpu = (unsigned)cpu,
+								.duration_ns = duration_ns};
 	}
 	free(copy);
-	return rc || !cpus_text || watch_count ? rc : plx_fail(EINVAL, "--cpus: no CPU given");
+	return rc || watch_count ? rc : plx_fail(EINVAL, "--cpus: no CPU given");
 }
 
-static const struct plx_app app = {.name = "hiccup", .options = options, .check = check};
-
-static int watch(void)
-{
-	int rc = watch_count ? 0 : watch_allowed();
-
-	for (unsigned i = 0; i < watch_count; i++)
-		watches[i].duration_ns = duration_ns;
-	rc = rc ? rc : watch_all(watches, watch_count);
-	if (rc)
-		return rc;
-	print_text(watches, watch_count);
-	return json ? write_json(watches, watch_count, json) : 0;
-}
+static const struct plx_app app = {.name = "hiccup",
+				   .summary = "spins on the clock, and reports the gaps",
+				   .options = options,
+				   .check = check};
 
 int main(int argc, char **argv)
 {
-	if (plx_app_parse(argc - 1, argv + 1, &app) != 0) {
-		plx_app_fail(&app);
-		return 2;
-	}
-	if (help) {
-		printf("Usage: hiccup [OPTION]...\nSpin on the clock and report who else took the "
-		       "CPUs.\n");
-		plx_app_print_options(&app, stdout);
-		return 0;
-	}
+	int status = plx_app_start_alone(argc, argv, &app);
+
+	if (status != PLX_APP_RUN)
+		return status;
 	plx_clock_init();
-	return watch() != 0 ? plx_app_fail(&app) : 0;
+	int rc = watch_all(watches, watch_count) ?: write_figures(watches, watch_count, path);
+	return plx_app_end_output(&app, rc ? plx_app_fail(&app) : 0);
 }

@@ -77,12 +77,6 @@ int raw_accept(const struct raw_options *options, int listener)
 	return fd < 0 ? plx_fail(errno, "cannot accept: %s", strerror(errno)) : fd;
 }
 
-void raw_say_listening(const char *host, const char *port)
-{
-	printf("listening on %s%s%s\n", host, *port ? ":" : "", port);
-	fflush(stdout);
-}
-
 uint8_t *raw_buffer(size_t size)
 {
 	size_t whole = (size + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;

@@ -6,13 +6,11 @@
 #ifndef RAW_COMMON_H
 #define RAW_COMMON_H
 
-#include "plx_base.h"
-#include "plx_stats.h"
+#include "app.h"
 
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/types.h>
 
 #define RAW_SIZE_MAX    ((uint64_t)64 << 20)
 #define RAW_PEER_NS     (5 * PLX_NS_PER_S) /* silence of a connected peer before the program ends */
@@ -25,8 +23,8 @@ struct raw_options {
 	const char *name;
 	const char *provider;
 	const char *idle;
-	const char *address; /* as given */
-	char host[256];
+	const char *address;        /* as given */
+	char host[PLX_ADDRESS_MAX]; /* without brackets */
 	char port[16];
 	const char *out;
 	uint64_t size;
@@ -80,41 +78,20 @@ static inline size_t raw_mark_bytes(uint64_t size)
 /* A baseline: of round trips (ping) or streams (stream). message: what it sends, of the requested
  * size, with the common pattern. All return 0, or -errno with the text in plx_error(). */
 struct raw_program {
-	const char *name;
 	const char *provider;
-	const char *idle;       /* NULL: "poll" */
-	uint64_t fixed_size;    /* the only size; 0: any */
-	bool choose_provider;   /* has --provider */
-	bool choose_idle;       /* has --idle */
-	bool choose_cq;         /* has --cq */
-	bool choose_copy;       /* has --copy */
-	bool address_is_a_name; /* otherwise HOST:PORT */
+	const char *idle;            /* NULL: as --idle says */
+	const char *choices;         /* the options of some programs that it has */
+	const struct raw_kind *kind; /* of libfabric's endpoints: see raw_fi.h */
+	uint64_t fixed_size;         /* the only size; 0: any */
+	bool address_is_a_name;      /* otherwise HOST:PORT */
 	int (*serve)(const struct raw_options *options);
 	int (*ping)(const struct raw_options *options, uint8_t *message, struct raw_run *run);
 	int (*stream)(const struct raw_options *options, struct raw_flow *flow);
 };
 
 /* This program's baseline. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
- * the result. Programs that choose a provider have further members. */
+ * the result. */
 extern const struct raw_program raw_program;
-
-#define RAW_PROGRAM(name_, provider_, ...)       \
-	const struct raw_program raw_program = { \
-		.name = (name_), .provider = (provider_), .serve = serve, __VA_ARGS__}
-#define RAW_ROUND_TRIPS(...) RAW_PROGRAM(__VA_ARGS__, .ping = ping)
-#define RAW_STREAM(...)      RAW_PROGRAM(__VA_ARGS__, .stream = stream)
-
-/* raw_options.c: returns 0, 1 after --help, or -EINVAL. */
-int raw_parse(int argc, char **argv, const struct raw_program *program,
-	      struct raw_options *options);
-
-/* raw_report.c: print the results, write them to --out, and judge them. Return: 0; -ERANGE: the
- * figures are not what they claim; -errno. */
-int raw_report_run(const struct raw_options *options, const struct raw_run *run);
-int raw_report_flow(const struct raw_options *options, const struct raw_flow *flow);
-
-/* Print "listening on ADDRESS", which scripts wait for. */
-void raw_say_listening(const char *host, const char *port);
 
 /* End cleanly on SIGINT and SIGTERM. libfabric and its providers install handlers, so call this
  * after the endpoint is created. */

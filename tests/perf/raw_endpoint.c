@@ -108,7 +108,23 @@ int raw_endpoint_error(struct raw_endpoint *at, ssize_t rc)
 				 : fi_strerror(error.err));
 }
 
-void raw_close_fid(struct fid *fid)
+/* No room, or the peer has not mapped its region yet. Reading the queue makes progress, and reading
+ * zero entries keeps those that may be there. */
+int raw_endpoint_send_slowly(struct raw_endpoint *at, const void *message, size_t size, void *desc)
+{
+	struct raw_wait wait = {.spins = RAW_SPINS_CHECK - 1};
+	ssize_t rc;
+
+	while ((rc = raw_endpoint_try(at, message, size, desc)) == -FI_EAGAIN || rc == -FI_ENOENT) {
+		int over = raw_wait_over(&wait, RAW_PEER_NS, "the peer to take a message");
+		if (over)
+			return over;
+		fi_cq_read(at->cq, NULL, 0);
+	}
+	return rc ? raw_failed(rc, "cannot send") : 0;
+}
+
+static void close_fid(struct fid *fid)
 {
 	if (fid)
 		fi_close(fid);
@@ -116,11 +132,17 @@ void raw_close_fid(struct fid *fid)
 
 void raw_endpoint_close(struct raw_endpoint *at)
 {
+	if (at->ep && at->eq)
+		fi_shutdown(at->ep, 0);
+	close_fid(at->ep ? &at->ep->fid : NULL);
+	close_fid(at->pep ? &at->pep->fid : NULL);
+	close_fid(at->eq ? &at->eq->fid : NULL);
+	close_fid(at->av ? &at->av->fid : NULL);
 	for (unsigned i = 0; i < at->mr_count; i++)
-		raw_close_fid(&at->mrs[i]->fid);
-	raw_close_fid(at->cq ? &at->cq->fid : NULL);
-	raw_close_fid(at->domain ? &at->domain->fid : NULL);
-	raw_close_fid(at->fabric ? &at->fabric->fid : NULL);
+		close_fid(&at->mrs[i]->fid);
+	close_fid(at->cq ? &at->cq->fid : NULL);
+	close_fid(at->domain ? &at->domain->fid : NULL);
+	close_fid(at->fabric ? &at->fabric->fid : NULL);
 	fi_freeinfo(at->info);
 	free(at->memory);
 }

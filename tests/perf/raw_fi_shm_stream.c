@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-way messages over libfabric's shared-memory provider (FI_EP_RDM), as a reference. */
-#include "raw_rdm.h"
-#include "raw_stream.h"
+/* One-way messages over libfabric's shared memory, as a reference. */
+#include "raw_endpoint.h"
 
-RAW_STREAM_SIDES(raw_rdm)
-RAW_STREAM("raw-fi-shm-stream", "shm", .address_is_a_name = true);
+const struct raw_program raw_program = {
+	.provider = "shm",
+	.choices = "window posted",
+	.address_is_a_name = true,
+	.kind = &raw_rdm,
+	.serve = raw_stream_serve,
+	.stream = raw_stream_send,
+};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-way messages over connected libfabric endpoints (FI_EP_MSG): the upper bound for links of the
- * same provider. */
-#include "raw_msg.h"
-#include "raw_stream.h"
+/* One-way messages over connected libfabric endpoints (FI_EP_MSG). */
+#include "raw_endpoint.h"
 
-RAW_STREAM_SIDES(raw_msg)
-RAW_STREAM("raw-fi-stream", "tcp", .choose_provider = true);
+const struct raw_program raw_program = {
+	.provider = "tcp",
+	.choices = "provider window posted",
+	.kind = &raw_msg,
+	.serve = raw_stream_serve,
+	.stream = raw_stream_send,
+};

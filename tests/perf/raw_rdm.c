@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "raw_rdm.h"
+/* Two endpoints of libfabric's shared-memory provider (FI_EP_RDM), which know each other by name.
+ * The client's hello carries its name and the size of its messages. The provider does not report
+ * lost peers, so the programs define how a run ends. */
+#include "raw_endpoint.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -38,128 +41,107 @@ static int check_name(const char *name)
 			GIVEN_NAME_MAX);
 }
 
-static int open_domain(struct raw_rdm *rdm)
+static int open_domain(struct raw_endpoint *at)
 {
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-	int rc = fi_fabric(rdm->at.info->fabric_attr, &rdm->at.fabric, NULL);
+	int rc = fi_fabric(at->info->fabric_attr, &at->fabric, NULL);
 
 	if (rc)
 		return raw_failed(rc, "cannot open the fabric");
-	rdm->at.cq_wait = FI_WAIT_NONE;
-	rc = raw_endpoint_open_domain(&rdm->at, rdm->at.info);
+	at->cq_wait = FI_WAIT_NONE;
+	rc = raw_endpoint_open_domain(at, at->info);
 	if (rc)
 		return rc;
-	rc = fi_av_open(rdm->at.domain, &av_attr, &rdm->av, NULL);
+	rc = fi_av_open(at->domain, &av_attr, &at->av, NULL);
 	return rc ? raw_failed(rc, "cannot open an address table") : 0;
 }
 
-static int open_endpoint(const struct raw_options *options, struct raw_rdm *rdm)
+static int open_endpoint(const struct raw_options *options, struct raw_endpoint *at)
 {
 	int rc = check_name(options->host);
 
-	rc = rc ? rc : find(options, &rdm->at.info);
-	rc = rc ? rc : open_domain(rdm);
-	rc = rc ? rc : raw_endpoint_open(&rdm->at, rdm->at.info, &rdm->av->fid);
+	rc = rc ? rc : find(options, &at->info);
+	rc = rc ? rc : open_domain(at);
+	rc = rc ? rc : raw_endpoint_open(at, at->info, &at->av->fid);
 	return rc == -EBUSY ? plx_fail(EADDRINUSE, "the name %s is taken", options->host) : rc;
 }
 
-static int insert(struct raw_rdm *rdm, const char *name)
+static int insert(struct raw_endpoint *at, const char *name)
 {
-	return fi_av_insert(rdm->av, name, 1, &rdm->at.peer, 0, NULL) == 1
+	return fi_av_insert(at->av, name, 1, &at->peer, 0, NULL) == 1
 		     ? 0
 		     : plx_fail(EINVAL, "the name %s is not one of provider shm", name);
 }
 
-void raw_rdm_close(struct raw_rdm *rdm)
-{
-	raw_close_fid(rdm->at.ep ? &rdm->at.ep->fid : NULL);
-	raw_close_fid(rdm->av ? &rdm->av->fid : NULL);
-	raw_endpoint_close(&rdm->at);
-}
-
-int raw_rdm_receive(struct raw_rdm *rdm, uint64_t limit_ns, const char *what,
-		    struct fi_cq_msg_entry *entry)
+static int receive(struct raw_endpoint *at, uint64_t limit_ns, const char *what,
+		   struct fi_cq_msg_entry *entry)
 {
 	struct raw_wait wait = {0};
 
 	for (;;) {
-		ssize_t n = fi_cq_read(rdm->at.cq, entry, 1);
+		ssize_t n = fi_cq_read(at->cq, entry, 1);
 
 		if (plx_likely(n == 1))
 			return 0;
 		if (n != -FI_EAGAIN)
-			return raw_endpoint_error(&rdm->at, n);
+			return raw_endpoint_error(at, n);
 		int rc = raw_wait_over(&wait, limit_ns, what);
 		if (rc)
 			return rc;
 	}
 }
 
-/* No room, or the peer has not mapped its region yet. Reading the queue makes progress, and reading
- * zero entries keeps those that may be there. */
-int raw_rdm_transmit_slowly(struct raw_rdm *rdm, const void *message, size_t size, bool inject)
+static int post_hello(struct raw_endpoint *at)
 {
-	struct raw_wait wait = {.spins = RAW_SPINS_CHECK - 1};
-	ssize_t sent;
-
-	do {
-		int rc = raw_wait_over(&wait, RAW_PEER_NS, "the peer to take a message");
-		if (rc)
-			return rc;
-		fi_cq_read(rdm->at.cq, NULL, 0);
-		sent = raw_rdm_try(rdm, message, size, inject);
-	} while (sent == -FI_EAGAIN || sent == -FI_ENOENT);
-	return sent ? raw_failed(sent, "cannot send") : 0;
-}
-
-static int post_hello(struct raw_rdm *rdm)
-{
-	ssize_t rc = fi_recv(rdm->at.ep, &rdm->hello, sizeof(rdm->hello), NULL, FI_ADDR_UNSPEC,
-			     &rdm->hello_context);
+	ssize_t rc = fi_recv(at->ep, &at->hello, sizeof(at->hello), NULL, FI_ADDR_UNSPEC,
+			     &at->hello_context);
 
 	return rc ? raw_failed(rc, "cannot post a receive") : 0;
 }
 
-int raw_rdm_listen(const struct raw_options *options, struct raw_rdm *rdm, uint64_t *size_out)
+static int listen_for_one(const struct raw_options *options, struct raw_endpoint *at,
+			  uint64_t *size_out)
 {
 	struct fi_cq_msg_entry entry;
-	int rc = open_endpoint(options, rdm);
+	int rc = open_endpoint(options, at);
 
-	rc = rc ? rc : post_hello(rdm);
+	rc = rc ? rc : post_hello(at);
 	if (rc)
 		return rc;
-	raw_say_listening(options->host, "");
-	rc = raw_rdm_receive(rdm, options->wait_ns, "a client", &entry);
+	plx_app_say("listening on %s", options->host);
+	rc = receive(at, options->wait_ns, "a client", &entry);
 	if (rc)
 		return rc;
-	rdm->hello.name[sizeof(rdm->hello.name) - 1] = '\0';
-	if (entry.len != sizeof(rdm->hello) || !rdm->hello.size || rdm->hello.size > RAW_SIZE_MAX)
+	at->hello.name[sizeof(at->hello.name) - 1] = '\0';
+	if (entry.len != sizeof(at->hello) || !at->hello.size || at->hello.size > RAW_SIZE_MAX)
 		return plx_fail(EPROTO, "what came first (%zu B) is no hello", entry.len);
-	*size_out = rdm->hello.size;
-	return insert(rdm, rdm->hello.name);
+	*size_out = at->hello.size;
+	return insert(at, at->hello.name);
 }
 
-int raw_rdm_accept(struct raw_rdm *rdm)
+static int accept_it(struct raw_endpoint *at)
 {
-	return raw_rdm_transmit(rdm, "", 0, true);
+	return raw_endpoint_send(at, "", 0, NULL);
 }
 
-int raw_rdm_connect(const struct raw_options *options, struct raw_rdm *rdm)
+static int connect_to(const struct raw_options *options, struct raw_endpoint *at)
 {
 	struct raw_hello hello = {.size = options->size};
 	size_t length = sizeof(hello.name);
 	struct fi_cq_msg_entry entry;
 	char server[RAW_NAME_BYTES];
-	int rc = open_endpoint(options, rdm);
+	int rc = open_endpoint(options, at);
 
 	if (rc)
 		return rc;
-	rc = fi_getname(&rdm->at.ep->fid, hello.name, &length);
+	rc = fi_getname(&at->ep->fid, hello.name, &length);
 	if (rc)
 		return raw_failed(rc, "cannot tell the address");
 	full_name(options, true, server, sizeof(server));
-	rc = insert(rdm, server);
-	rc = rc ? rc : post_hello(rdm);
-	rc = rc ? rc : raw_rdm_transmit(rdm, &hello, sizeof(hello), true);
-	return rc ? rc : raw_rdm_receive(rdm, RAW_PEER_NS, "the server", &entry);
+	rc = insert(at, server);
+	rc = rc ? rc : post_hello(at);
+	rc = rc ? rc : raw_endpoint_send(at, &hello, sizeof(hello), NULL);
+	return rc ? rc : receive(at, RAW_PEER_NS, "the server", &entry);
 }
+
+const struct raw_kind raw_rdm = {listen_for_one, accept_it, connect_to, NULL};

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "raw_stream.h"
+/* One-way messages over libfabric, as fast as the peer takes them: the upper bound for links of the
+ * same provider.
+ * The count is of received messages: after the last message the client sends a mark with their
+ * number, and stops its clock when the server has confirmed all of them. So the time includes one
+ * idle round trip, and no message in flight counts as received. Marks differ from messages by
+ * size. */
+#include "raw_endpoint.h"
 
 #include <stdlib.h>
 
+#define CQ_ENTRIES   256
 #define BURST        64                  /* entries per queue read */
 #define WINDOW_BYTES (UINT64_C(4) << 20) /* in flight and posted: they stay in a cache */
 #define DEPTH_LEAST  4
@@ -16,15 +23,6 @@ static uint64_t depth(uint64_t chosen, uint64_t size)
 	if (chosen)
 		return chosen;
 	return fit < DEPTH_LEAST ? DEPTH_LEAST : fit > DEPTH_MOST ? DEPTH_MOST : fit;
-}
-
-int raw_stream_prepare(const struct raw_options *options, struct raw_endpoint *at, uint64_t size)
-{
-	if (!options->listen)
-		return raw_endpoint_post_few(at, sizeof(struct raw_mark));
-	return raw_endpoint_post_all(at, (unsigned)depth(options->posted, size),
-				     size > sizeof(struct raw_mark) ? size
-								    : sizeof(struct raw_mark));
 }
 
 /* Receiving -------------------------------------------------------------------------------- */
@@ -81,7 +79,7 @@ static int answer_mark(struct receiver *receiver)
 	return sent ? raw_failed(sent, "cannot answer") : 0;
 }
 
-int raw_stream_receive(struct raw_endpoint *at, uint64_t size)
+static int receive_all(struct raw_endpoint *at, uint64_t size)
 {
 	struct receiver receiver = {
 		.at = at, .sent = raw_message(size), .size = size, .expected = RAW_MARK_END};
@@ -104,6 +102,22 @@ int raw_stream_receive(struct raw_endpoint *at, uint64_t size)
 		}
 	}
 	free(receiver.sent);
+	return rc;
+}
+
+int raw_stream_serve(const struct raw_options *options)
+{
+	struct raw_endpoint at = {.cq_entries = CQ_ENTRIES};
+	uint64_t size;
+	int rc = raw_program.kind->listen(options, &at, &size);
+
+	if (!rc)
+		rc = raw_endpoint_post_all(
+			&at, (unsigned)depth(options->posted, size),
+			size > sizeof(struct raw_mark) ? size : sizeof(struct raw_mark));
+	rc = rc ? rc : raw_program.kind->accept(&at);
+	rc = rc ? rc : receive_all(&at, size);
+	raw_endpoint_close(&at);
 	return rc;
 }
 
@@ -206,15 +220,8 @@ static int send_some(void *side, uint64_t count)
 static int send_mark(struct sender *sender, uint64_t count)
 {
 	struct raw_mark mark = {.count = count};
-	struct raw_wait wait = {0};
-	ssize_t sent;
-	int rc = 0;
 
-	while ((sent = fi_inject(sender->at->ep, &mark, raw_mark_bytes(sender->size),
-				 sender->at->peer)) == -FI_EAGAIN &&
-	       !rc)
-		rc = look(sender, &wait, "the peer to take a mark");
-	return sent && !rc ? raw_failed(sent, "cannot send") : rc;
+	return raw_endpoint_send(sender->at, &mark, raw_mark_bytes(sender->size), NULL);
 }
 
 /* Until the server has all of them. */
@@ -233,23 +240,25 @@ static int settle(void *side, uint64_t count)
 	return rc;
 }
 
-int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
-		    struct raw_flow *flow)
+int raw_stream_send(const struct raw_options *options, struct raw_flow *flow)
 {
+	struct raw_endpoint at = {.cq_entries = CQ_ENTRIES};
 	uint64_t window = depth(options->window, options->size);
 	struct sender sender = {
-		.at = at,
+		.at = &at,
 		.flow = flow,
 		.message = raw_message(options->size),
 		.size = options->size,
 		.window = window,
 		.batch = window >= DEPTH_LEAST ? window / DEPTH_LEAST : 1,
-		.inject = options->size <= at->inject_size,
 	};
-	int rc = sender.message ? raw_flow_send(options, flow, send_some, settle, &sender)
-				: -ENOMEM;
+	int rc = sender.message ? raw_program.kind->connect(options, &at) : -ENOMEM;
 
+	sender.inject = options->size <= at.inject_size;
+	rc = rc ? rc : raw_endpoint_post_few(&at, sizeof(struct raw_mark));
+	rc = rc ? rc : raw_flow_send(options, flow, send_some, settle, &sender);
 	rc = rc ? rc : send_mark(&sender, RAW_MARK_END);
+	raw_endpoint_close(&at);
 	free(sender.message);
 	return rc;
 }

@@ -19,20 +19,6 @@ struct side {
 	int epoll; /* -1: spins */
 };
 
-static int resolve(const struct raw_options *options, struct addrinfo **list_out)
-{
-	struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = options->listen ? AI_PASSIVE : 0,
-	};
-	int rc = getaddrinfo(*options->host ? options->host : NULL, options->port, &hints,
-			     list_out);
-
-	if (rc)
-		return plx_fail(EINVAL, "%s: %s", options->address, gai_strerror(rc));
-	return 0;
-}
-
 static int tune(const struct raw_options *options, struct side *side)
 {
 	int on = 1;
@@ -104,25 +90,43 @@ static int send_all(const struct side *side, const uint8_t *buffer, size_t size)
 	return 0;
 }
 
-static int open_listener(const struct raw_options *options, int *fd_out)
+static int try_to_open(const struct raw_options *options, const struct addrinfo *at, int *fd_out)
 {
-	struct addrinfo *list;
-	int on = 1;
-	int rc = resolve(options, &list);
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, rc = 0;
 
+	if (fd < 0)
+		return -errno;
+	if (options->listen)
+		rc = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+		     bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, 1);
+	else
+		rc = connect(fd, at->ai_addr, at->ai_addrlen);
+	rc = rc ? -errno : 0;
 	if (rc)
-		return rc;
-	int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, 1)) {
-		rc = plx_fail(errno, "cannot listen on %s: %s", options->address, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-	}
-	freeaddrinfo(list);
-	if (!rc)
+		close(fd);
+	else
 		*fd_out = fd;
 	return rc;
+}
+
+/* Listen, or connect, waiting for the server to come up. */
+static int open_socket(const struct raw_options *options, int *fd_out)
+{
+	uint64_t deadline_ns = plx_now_ns() + RAW_CONNECT_NS;
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *list;
+	int rc = getaddrinfo(options->host, options->port, &hints, &list);
+
+	if (rc)
+		return plx_fail(EINVAL, "%s: %s", options->address, gai_strerror(rc));
+	while ((rc = try_to_open(options, list, fd_out)) == -ECONNREFUSED &&
+	       plx_now_ns() < deadline_ns)
+		usleep(RETRY_US);
+	freeaddrinfo(list);
+	raw_catch_signals();
+	return rc ? plx_fail(-rc, "cannot %s %s: %s", options->listen ? "listen on" : "connect to",
+			     options->address, strerror(-rc))
+		  : 0;
 }
 
 static void say_where(int fd)
@@ -134,7 +138,8 @@ static void say_where(int fd)
 	if (!getsockname(fd, (struct sockaddr *)&address, &length) &&
 	    !getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port,
 			 sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
-		raw_say_listening(host, port);
+		plx_app_say(strchr(host, ':') ? "listening on [%s]:%s" : "listening on %s:%s", host,
+			    port);
 }
 
 static int echo(const struct side *side)
@@ -162,11 +167,10 @@ static int serve(const struct raw_options *options)
 {
 	struct side side = {.fd = -1, .epoll = -1};
 	int listener = -1;
-	int rc = open_listener(options, &listener);
+	int rc = open_socket(options, &listener);
 
 	if (rc)
 		return rc;
-	raw_catch_signals();
 	say_where(listener);
 	side.fd = raw_accept(options, listener);
 	rc = side.fd < 0 ? side.fd : tune(options, &side);
@@ -174,38 +178,6 @@ static int serve(const struct raw_options *options)
 	close_side(&side);
 	close(listener);
 	return rc;
-}
-
-static int try_connect(const struct addrinfo *to, int *fd_out)
-{
-	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen)) {
-		int err = errno;
-
-		if (fd >= 0)
-			close(fd);
-		return -err;
-	}
-	*fd_out = fd;
-	return 0;
-}
-
-static int open_connection(const struct raw_options *options, int *fd_out)
-{
-	uint64_t deadline_ns = plx_now_ns() + RAW_CONNECT_NS;
-	struct addrinfo *list;
-	int rc = resolve(options, &list);
-
-	if (rc)
-		return rc;
-	do {
-		rc = try_connect(list, fd_out);
-		if (rc == -ECONNREFUSED)
-			usleep(RETRY_US);
-	} while (rc == -ECONNREFUSED && plx_now_ns() < deadline_ns);
-	freeaddrinfo(list);
-	return rc ? plx_fail(-rc, "cannot connect to %s: %s", options->address, strerror(-rc)) : 0;
 }
 
 static int trips(const struct side *side, const uint8_t *message, uint8_t *answer, size_t size,
@@ -231,9 +203,8 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 {
 	uint8_t *answer = raw_buffer(options->size);
 	struct side side = {.fd = -1, .epoll = -1};
-	int rc = answer ? open_connection(options, &side.fd) : -ENOMEM;
+	int rc = answer ? open_socket(options, &side.fd) : -ENOMEM;
 
-	raw_catch_signals();
 	rc = rc ? rc : tune(options, &side);
 	rc = rc ? rc : send_all(&side, (const uint8_t *)&options->size, sizeof(options->size));
 	rc = rc ? rc : trips(&side, message, answer, options->size, run);
@@ -242,4 +213,5 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-RAW_ROUND_TRIPS("raw-tcp", "kernel", .choose_idle = true);
+const struct raw_program raw_program = {
+	.provider = "kernel", .choices = "idle", .serve = serve, .ping = ping};

@@ -73,4 +73,5 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	return rc;
 }
 
-RAW_ROUND_TRIPS("raw-zmq", "zmq", .idle = "block");
+const struct raw_program raw_program = {
+	.provider = "zmq", .idle = "block", .serve = serve, .ping = ping};

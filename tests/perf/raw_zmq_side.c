@@ -55,7 +55,7 @@ void raw_zmq_say_listening(void *socket)
 	char where[RAW_ZMQ_ENDPOINT];
 
 	raw_zmq_where(socket, where);
-	raw_say_listening(strncmp(where, "tcp://", 6) ? where : where + 6, "");
+	plx_app_say("listening on %s", strncmp(where, "tcp://", 6) ? where : where + 6);
 }
 
 int raw_zmq_meet(const struct raw_options *options, void *socket)

@@ -7,7 +7,7 @@
 
 #include <zmq.h>
 
-#define RAW_ZMQ_ENDPOINT 320
+#define RAW_ZMQ_ENDPOINT (PLX_ADDRESS_MAX + 40)
 
 struct raw_zmq_side {
 	void *context;

@@ -236,4 +236,10 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 	return rc;
 }
 
-RAW_STREAM("raw-zmq-stream", "zmq", .idle = "block", .choose_copy = true);
+const struct raw_program raw_program = {
+	.provider = "zmq",
+	.idle = "block",
+	.choices = "copy window posted",
+	.serve = serve,
+	.stream = stream,
+};
