@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links of two lcores whose callbacks do what they like: abort, close, reconnect, close the
- * listener, stop the process. The sanitizers look on. 1 000 links, with PLX_TEST_SOAK 100 000; five
+ * listener, stop the process. Their peer is looked at in each short period, on both lcores, while
+ * its links come and go. The sanitizers look on. 1 000 links, with PLX_TEST_SOAK 100 000; five
  * messages for each. Argument: the provider; "auto": as each link chooses. */
 #include "plx_test.h"
 
@@ -303,6 +304,8 @@ static void run_round(void)
 	char lcores[FLOATING_BYTES];
 	struct plx_eal_conf conf = {.lcores = floating("0-1", lcores),
 				    .huge = PLX_HUGE_NONE,
+				    .heartbeat_ns = 10 * PLX_NS_PER_MS,
+				    .dead_after_ns = PLX_NS_PER_S,
 				    .log_levels = {"error"},
 				    .log_level_count = 1};
 
