@@ -9,7 +9,6 @@
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define LINES        8 /* connections to the scribbler that are still open */
@@ -35,59 +34,34 @@ struct line {
 	struct operation receives[POSTED], send;
 };
 
+/* The good connection is `pair`: b is also the scribbler's victim. */
 static struct {
-	struct pair pair; /* the listener's fabric and event queue, in b */
-	struct fid_domain *domain;
-	struct fid_cq *cq;
 	struct line lines[LINES];
-	uint64_t accepted, ended, messages, failures;
-	struct scribble_report *report;
-	pid_t scribbler, friend;
+	uint64_t ended, messages, failures;
+	_Atomic uint64_t *resized; /* see scribble_for_ever */
 	int descriptors, mappings; /* counts without connections to the scribbler */
 	size_t memory_bytes;
 	uint8_t *large; /* the largest message sent to the scribbler */
 	size_t large_bytes;
 } test;
 
-/* The good connection: messages go back and forth, one at a time. */
+/* Messages that go back and forth, one at a time. */
 static struct {
-	struct fid_ep *ep;
 	bool waits, is_sent; /* for the answer; the message was sent */
 	uint64_t trips, sent_ns, longest_ns, random;
 	size_t bytes;
-	uint8_t out[GOOD_BYTES], in[GOOD_BYTES];
+	uint8_t out[GOOD_BYTES], in[GOOD_BYTES], there[GOOD_BYTES];
 } good;
 
 /* The good peer ------------------------------------------------------------------------------ */
 
-/* Send everything back, sleeping in between. */
-static void answer(struct side *side)
+/* Send everything back. */
+static void answer(void)
 {
-	static uint8_t bytes[GOOD_BYTES];
 	struct fi_cq_data_entry entry;
 
-	fi_recv(side->ep, bytes, sizeof(bytes), NULL, 0, NULL);
-	for (;;) {
-		if (fi_cq_sread(side->rx_cq, &entry, 1, NULL, -1) != 1)
-			continue;
-		if (entry.flags & FI_SEND)
-			fi_recv(side->ep, bytes, sizeof(bytes), NULL, 0, NULL);
-		else
-			fi_send(side->ep, bytes, entry.len, NULL, 0, NULL);
-	}
-}
-
-static void be_friend(const char *port)
-{
-	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
-	struct side side = {.info = pair_info("127.0.0.1", port, 0, &attr)};
-	union cm_event event;
-
-	side_open_fabric(&side);
-	side_open_ep(&side, side.info, &attr);
-	fi_connect(side.ep, side.info->dest_addr, NULL, 0);
-	cm_wait(side.eq, FI_CONNECTED, &event);
-	answer(&side);
+	if (fi_cq_read(pair.a.rx_cq, &entry, 1) == 1 && entry.flags & FI_RECV)
+		assert_int_equal(fi_send(pair.a.ep, good.there, entry.len, NULL, 0, NULL), 0);
 }
 
 static void send_good(void)
@@ -100,12 +74,13 @@ static void send_good(void)
 	for (size_t i = 0; i < good.bytes; i += sizeof(word), word = word * 5 + 1)
 		memcpy(good.out + i, &word, sizeof(word));
 	memset(good.in, 0, good.bytes);
-	assert_int_equal(fi_recv(good.ep, good.in, GOOD_BYTES, NULL, 0, &good), 0);
+	post(&pair.a, good.there, GOOD_BYTES, 0);
+	post(&pair.b, good.in, GOOD_BYTES, (uintptr_t)&good);
 	good.sent_ns = plx_now_ns();
 	good.waits = true;
 	good.is_sent = false;
 	do {
-		rc = fi_send(good.ep, good.out, good.bytes, NULL, 0, &good);
+		rc = fi_send(pair.b.ep, good.out, good.bytes, NULL, 0, &good);
 	} while (rc == -FI_EAGAIN);
 	assert_int_equal(rc, 0);
 }
@@ -158,7 +133,7 @@ static void take_failure(void)
 	struct fi_cq_err_entry error = {0};
 	struct operation *operation;
 
-	assert_int_equal(fi_cq_readerr(test.cq, &error, 0), 1);
+	assert_int_equal(fi_cq_readerr(pair.b.rx_cq, &error, 0), 1);
 	assert_ptr_not_equal(error.op_context, &good);
 	assert_true(error.err == FI_ECANCELED || error.err == FI_ETRUNC);
 	operation = error.op_context;
@@ -171,7 +146,7 @@ static void take_failure(void)
 static void read_queue(void)
 {
 	struct fi_cq_data_entry entries[16];
-	ssize_t got = fi_cq_read(test.cq, entries, PLX_ARRAY_LEN(entries));
+	ssize_t got = fi_cq_read(pair.b.rx_cq, entries, PLX_ARRAY_LEN(entries));
 
 	for (ssize_t i = 0; i < got; i++) {
 		if (entries[i].op_context == &good)
@@ -207,7 +182,7 @@ static void send_bad(struct line *line)
 /* Read everything that has arrived. */
 static void drain(void)
 {
-	const struct prov_cq *cq = (struct prov_cq *)test.cq;
+	const struct prov_cq *cq = (struct prov_cq *)pair.b.rx_cq;
 	uint32_t end = cq->tail;
 
 	while ((int32_t)(end - cq->head) > 0)
@@ -235,9 +210,9 @@ static struct fid_ep *make_ep(struct fi_info *info, void *context)
 {
 	struct fid_ep *ep;
 
-	assert_int_equal(fi_endpoint(test.domain, info, &ep, context), 0);
-	assert_int_equal(fi_ep_bind(ep, &test.pair.b.eq->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(ep, &test.cq->fid, FI_SEND | FI_RECV), 0);
+	assert_int_equal(fi_endpoint(pair.b.domain, info, &ep, context), 0);
+	assert_int_equal(fi_ep_bind(ep, &pair.b.eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &pair.b.rx_cq->fid, FI_SEND | FI_RECV), 0);
 	assert_int_equal(fi_enable(ep), 0);
 	return ep;
 }
@@ -279,7 +254,6 @@ static void accept_line(struct fi_info *info)
 		line->receives[i].line = line;
 		post_one(line, &line->receives[i]);
 	}
-	test.accepted++;
 	if (fi_accept(line->ep, NULL, 0))
 		close_line(line);
 }
@@ -292,36 +266,32 @@ static void read_events(void)
 	struct fi_eq_cm_entry *entry = (struct fi_eq_cm_entry *)buf;
 	struct line *line;
 	uint32_t event;
-	ssize_t got = fi_eq_read(test.pair.b.eq, &event, buf, sizeof(buf), 0);
+	ssize_t got = fi_eq_read(pair.b.eq, &event, buf, sizeof(buf), 0);
 
 	if (got == -FI_EAGAIN)
 		return;
 	assert_true(got > 0);
 	if (event == FI_CONNREQ) {
-		if (got > (ssize_t)sizeof(*entry))
-			accept_line(entry->info);
-		else
-			good.ep = make_ep(entry->info, NULL);
+		accept_line(entry->info);
 		fi_freeinfo(entry->info);
 		return;
 	}
 	line = entry->fid->context;
-	if (event == FI_CONNECTED && line)
+	assert_ptr_not_equal(line, &pair.b); /* the good one stays connected */
+	if (event == FI_CONNECTED)
 		line->is_open = true;
-	else if (event == FI_SHUTDOWN && line)
+	else if (event == FI_SHUTDOWN)
 		line_ended(line);
-	else
-		assert_int_equal(event, FI_CONNECTED); /* of the good one, which stays connected */
 }
 
 static void sleep_a_little(void)
 {
-	struct fid *fids[] = {&test.cq->fid, &test.pair.b.eq->fid};
+	struct fid *fids[] = {&pair.b.rx_cq->fid, &pair.b.eq->fid};
 	struct pollfd pollfds[2] = {{.events = POLLIN}, {.events = POLLIN}};
 
 	fi_control(fids[0], FI_GETWAIT, &pollfds[0].fd);
 	fi_control(fids[1], FI_GETWAIT, &pollfds[1].fd);
-	if (fi_trywait(test.pair.b.fabric, fids, 2) == 0)
+	if (fi_trywait(pair.b.fabric, fids, 2) == 0)
 		poll(pollfds, 2, 1);
 }
 
@@ -331,6 +301,7 @@ static void turn(void)
 
 	if (++turns % 50 == 0)
 		sleep_a_little();
+	answer();
 	read_queue();
 	read_events();
 	for (int i = 0; i < LINES; i++) {
@@ -340,38 +311,6 @@ static void turn(void)
 }
 
 /* Running it ----------------------------------------------------------------------------------- */
-
-static pid_t start(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return pid;
-}
-
-static void open_here(char *port)
-{
-	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
-
-	pair_listen(&test.pair, port);
-	assert_int_equal(fi_domain(test.pair.b.fabric, test.pair.b.info, &test.domain, NULL), 0);
-	assert_int_equal(fi_cq_open(test.domain, &attr, &test.cq, NULL), 0);
-}
-
-static void meet_friend(const char *port)
-{
-	test.friend = start();
-	if (test.friend == 0)
-		be_friend(port);
-	while (!good.ep)
-		read_events();
-	assert_int_equal(fi_accept(good.ep, NULL, 0), 0);
-	test.descriptors = count_descriptors();
-	test.mappings = count_mappings();
-	send_good();
-}
 
 /* Zero pages, which take no memory. */
 static void make_large(size_t bytes)
@@ -385,24 +324,23 @@ static void make_large(size_t bytes)
 static int setup(void **state)
 {
 	static char port[8];
+	struct sockaddr_storage name;
 
+	open_with((struct pair_attr){.wait_obj = FI_WAIT_FD});
+	name = name_of(&pair.pep->fid);
+	sprintf(port, "%u", address_port((struct sockaddr *)&name));
+	*state = port;
 	memset(&test, 0, sizeof(test));
 	memset(&good, 0, sizeof(good));
 	good.random = 7;
-	test.report = mmap(NULL, sizeof(*test.report), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(test.report, MAP_FAILED);
+	test.resized = mmap(NULL, sizeof(*test.resized), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(test.resized, MAP_FAILED);
 	make_large(LARGE);
-	open_here(port);
-	*state = port;
+	test.descriptors = count_descriptors();
+	test.mappings = count_mappings();
+	send_good();
 	return 0;
-}
-
-static void stop(pid_t pid)
-{
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it did not crash itself */
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Including connections still being made. */
@@ -419,46 +357,42 @@ static bool all_ended(void)
 
 static void run(const char *port, scribble_fn fn, uint64_t ns)
 {
-	uint64_t end_ns;
+	uint64_t end_ns = plx_now_ns() + ns;
+	pid_t scribbler = fork();
 
-	meet_friend(port);
-	test.scribbler = start();
-	if (test.scribbler == 0)
-		scribble_for_ever(port, fn, test.report);
-	for (end_ns = plx_now_ns() + ns; plx_now_ns() < end_ns;) {
+	assert_true(scribbler >= 0);
+	if (scribbler == 0)
+		scribble_for_ever(port, fn, test.resized);
+	while (plx_now_ns() < end_ns) {
 		turn();
 		go_on_with_good();
 		if (test.ended == 20 && !test.memory_bytes)
 			test.memory_bytes = count_memory().resident_bytes;
 	}
-	stop(test.scribbler);
+	assert_int_equal(waitpid(scribbler, NULL, WNOHANG), 0); /* it did not crash itself */
+	assert_int_equal(kill(scribbler, SIGKILL), 0);
+	assert_int_equal(waitpid(scribbler, NULL, 0), scribbler);
 	for (end_ns = plx_now_ns() + PLX_NS_PER_S; !all_ended() && plx_now_ns() < end_ns;) {
 		turn();
 		go_on_with_good();
 	}
 	assert_true(all_ended());
-	stop(test.friend);
 	print_message("%llu connections, %llu messages of theirs, %llu failures; %llu good round "
 		      "trips, the longest %.1f ms\n",
 		      (unsigned long long)test.ended, (unsigned long long)test.messages,
 		      (unsigned long long)test.failures, (unsigned long long)good.trips,
 		      (double)good.longest_ns / 1e6);
 	assert_true(good.longest_ns < PLX_NS_PER_S);
-	assert_int_equal(test.report->resized, 0);
+	assert_int_equal(*test.resized, 0);
 	assert_int_equal(count_descriptors(), test.descriptors);
 	assert_int_equal(count_mappings(), test.mappings);
 }
 
 static int teardown(void **state)
 {
-	assert_int_equal(fi_close(&good.ep->fid), 0);
-	assert_int_equal(fi_close(&test.pair.pep->fid), 0);
-	assert_int_equal(fi_close(&test.cq->fid), 0);
-	assert_int_equal(fi_close(&test.domain->fid), 0);
-	test.pair.b.domain = NULL;
-	side_close(&test.pair.b);
+	pair_close(&pair);
 	munmap(test.large, test.large_bytes);
-	munmap(test.report, sizeof(*test.report));
+	munmap(test.resized, sizeof(*test.resized));
 	return 0;
 }
 

@@ -19,22 +19,24 @@ static uint64_t below(struct scribbler *scribbler, uint64_t limit)
 /* Numbers near some edge, or arbitrary ones. */
 static uint64_t wild(struct scribbler *scribbler)
 {
-	static const uint64_t edges[] = {0,
-					 1,
-					 2,
-					 3,
-					 7,
-					 8,
-					 56,
-					 64,
-					 4096,
-					 1 << 16,
-					 1 << 18,
-					 UINT32_MAX,
-					 SHM_MESSAGE_MAX,
-					 SHM_MESSAGE_MAX + 1,
-					 INT64_MAX,
-					 UINT64_MAX};
+	static const uint64_t edges[] = {
+		0,
+		1,
+		2,
+		3,
+		7,
+		8,
+		56,
+		64,
+		4096,
+		1 << 16,
+		1 << 18,
+		UINT32_MAX,
+		SHM_MESSAGE_MAX,
+		SHM_MESSAGE_MAX + 1,
+		INT64_MAX,
+		UINT64_MAX,
+	};
 	uint64_t edge = edges[below(scribbler, PLX_ARRAY_LEN(edges))];
 
 	switch (below(scribbler, 4)) {
@@ -280,7 +282,7 @@ static void sizes(struct scribbler *scribbler)
 
 		if (ftruncate(fd, 0) == 0 || ftruncate(fd, 1 << 30) == 0 ||
 		    fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0)
-			scribbler->report->resized++;
+			++*scribbler->resized;
 	}
 }
 
@@ -422,16 +424,15 @@ static void connect_once(const char *port, scribble_fn fn, struct scribbler *scr
 		scribbler->writer = scribbler->ep->writer;
 		open_memory(scribbler);
 		fn(scribbler);
-		scribbler->report->connections++;
 	}
 	while (scribbler->fd_count)
 		close(scribbler->fds[--scribbler->fd_count]);
 	side_close(side);
 }
 
-void scribble_for_ever(const char *port, scribble_fn fn, struct scribble_report *report)
+void scribble_for_ever(const char *port, scribble_fn fn, _Atomic uint64_t *resized)
 {
-	struct scribbler scribbler = {.report = report};
+	struct scribbler scribbler = {.resized = resized};
 
 	for (uint64_t seed = 1;; seed++) {
 		scribbler.random = seed * UINT64_C(0x9e3779b97f4a7c15);

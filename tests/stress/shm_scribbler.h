@@ -7,12 +7,6 @@
 #include "prov/pair.h"
 #include "shm.h"
 
-/* Shared with the process that started it. */
-struct scribble_report {
-	_Atomic uint64_t connections;
-	_Atomic uint64_t resized; /* memfds that could be resized or sealed further */
-};
-
 struct scribbler {
 	struct side side;
 	struct shm_ep *ep;
@@ -20,14 +14,15 @@ struct scribbler {
 	uint64_t random;
 	int fds[4]; /* of shared memory */
 	int fd_count;
-	struct scribble_report *report;
+	_Atomic uint64_t *resized;
 };
 
 /* Abuse one connection; returns when done with it. */
 typedef void (*scribble_fn)(struct scribbler *scribbler);
 
-/* Connect, scribble, hang up, forever. */
-void scribble_for_ever(const char *port, scribble_fn fn, struct scribble_report *report);
+/* Connect, scribble, hang up, forever. resized: shared with the process that started it: memfds
+ * that could be resized or sealed further. */
+void scribble_for_ever(const char *port, scribble_fn fn, _Atomic uint64_t *resized);
 
 /* A random mixture of everything. */
 void scribble_at_random(struct scribbler *scribbler);
