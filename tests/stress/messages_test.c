@@ -41,13 +41,7 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 
 /* Every message once and in order ------------------------------------------------------------ */
 
-#define SENDERS   (THREADS + LCORES)
-#define IN_FLIGHT 4 /* calls per lcore */
-
-struct request {
-	struct plx_call call;
-	uint32_t question;
-};
+#define SENDERS (THREADS + LCORES)
 
 /* Received and done by one lcore; private to it. */
 struct mine {
@@ -55,14 +49,10 @@ struct mine {
 	uint64_t received;
 	uint64_t random;
 	uint32_t pause_turns;
-	uint32_t sent[LCORES], calls, answers;
-	struct request requests[IN_FLIGHT];
-	struct request *spare[IN_FLIGHT];
-	unsigned spare_count;
+	uint32_t sent[LCORES];
 };
 
 static struct mine all[LCORES];
-static _Atomic uint64_t refused;
 
 static struct mine *mine(void)
 {
@@ -107,13 +97,6 @@ static void receive_word(void *arg)
 	check(word >> 32 & 0xff, (uint32_t)word, word >> 40 == plx_lcore_id());
 }
 
-static bool sent(int err)
-{
-	if (err == -EAGAIN)
-		atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-	return err == 0;
-}
-
 /* Every third message has a payload. */
 static bool send_to(uint32_t to, uint32_t stream, uint32_t sequence)
 {
@@ -122,8 +105,8 @@ static bool send_to(uint32_t to, uint32_t stream, uint32_t sequence)
 
 	data.check[8] = sequence * 7;
 	if (sequence % 3 == 0)
-		return sent(PLX_LCORE_SEND_VALUE(to, receive_data, data));
-	return sent(plx_lcore_send(to, receive_word, (void *)(uintptr_t)word));
+		return PLX_LCORE_SEND_VALUE(to, receive_data, data) == 0;
+	return plx_lcore_send(to, receive_word, (void *)(uintptr_t)word) == 0;
 }
 
 static void *send_from_thread(void *arg)
@@ -137,45 +120,6 @@ static void *send_from_thread(void *arg)
 		}
 	}
 	return NULL;
-}
-
-static int answer(struct plx_call *call, void *arg)
-{
-	struct request *request = arg;
-
-	return (int)(request->question + plx_lcore_id());
-}
-
-static void on_answer(struct plx_call *call, int result, void *arg)
-{
-	struct request *request = arg;
-	struct mine *me = mine();
-
-	assert_true((uint32_t)result - request->question < LCORES * 10);
-	assert_int_not_equal(me->spare_count, IN_FLIGHT);
-	me->spare[me->spare_count++] = request;
-	stress_went_on();
-	if (++me->answers == messages_each)
-		finish();
-}
-
-static int make_calls(struct mine *me)
-{
-	int work = 0;
-
-	while (me->spare_count && me->calls < messages_each) {
-		struct request *request = me->spare[me->spare_count - 1];
-		uint32_t to = dice_roll(&me->random, LCORES) * 10;
-
-		request->call = (struct plx_call){.fn = answer, .done = on_answer, .arg = request};
-		request->question = me->calls * 100;
-		if (!sent(plx_lcore_call(to, &request->call)))
-			break;
-		me->spare_count--;
-		me->calls++;
-		work++;
-	}
-	return work;
 }
 
 static int make_bursts(struct mine *me)
@@ -202,7 +146,7 @@ static int send_from_lcore(void *arg, uint64_t now_ns)
 	if (me->pause_turns) {
 		me->pause_turns--;
 	} else {
-		work = make_bursts(me) + make_calls(me);
+		work = make_bursts(me);
 		if (dice_roll(&me->random, 16) == 0)
 			me->pause_turns = dice_roll(&me->random, 32);
 	}
@@ -217,30 +161,14 @@ static int run_mix(void *arg)
 
 	assert_works(plx_poller_add("send", send_from_lcore, NULL, NULL));
 	me->random = 1 + plx_lcore_id();
-	while (me->spare_count < IN_FLIGHT) {
-		me->spare[me->spare_count] = &me->requests[me->spare_count];
-		me->spare_count++;
-	}
 	return plx_loop_run();
 }
 
 PLX_TEST(all_messages_arrive_once_and_in_order)
 {
-	uint64_t full = 0;
-
-	run_all(LCORES, 2 * LCORES, run_mix, send_from_thread);
-	for (uint32_t i = 0; i < LCORES; i++) {
-		struct plx_lcore_stats stats;
-
+	run_all(LCORES, LCORES, run_mix, send_from_thread);
+	for (uint32_t i = 0; i < LCORES; i++)
 		assert_int_equal(all[i].received, expected());
-		assert_int_equal(all[i].answers, messages_each);
-		assert_int_equal(plx_lcore_stats_read(i * 10, &stats), 0);
-		assert_int_equal(stats.lanes, LCORES);
-		full += stats.messages_full;
-	}
-	/* And each response that had to wait. */
-	assert_in_range(full, atomic_load(&refused),
-			atomic_load(&refused) + (uint64_t)LCORES * messages_each);
 	lcores_down();
 }
 
