@@ -3,68 +3,46 @@
  * libFuzzer. */
 #include "fuzz.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
 
 #define INPUT_BYTES_MAX (1 << 20)
 
-static int run_file(const char *path)
+/* Return: whether it could be read. */
+static bool run_file(const char *path)
 {
 	FILE *file = fopen(path, "rb");
 	uint8_t *data = malloc(INPUT_BYTES_MAX);
-	int count = 0;
+	size_t size = file && data ? fread(data, 1, INPUT_BYTES_MAX, file) : 0;
+	uint8_t *exact = realloc(data, size ? size : 1);
+	bool is_read = file && exact && !ferror(file);
 
-	if (file && data) {
-		size_t size = fread(data, 1, INPUT_BYTES_MAX, file);
-		uint8_t *exact = realloc(data, size ? size : 1);
-
-		if (exact)
-			data = exact;
-		if (!ferror(file)) {
-			LLVMFuzzerTestOneInput(data, size);
-			count = 1;
-		}
-	}
-	if (!count)
+	if (is_read)
+		LLVMFuzzerTestOneInput(exact, size);
+	else
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));
 	if (file)
 		fclose(file);
-	free(data);
-	return count;
-}
-
-/* Returns how many inputs ran. */
-static int run_path(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	int count = 0;
-
-	if (!dir)
-		return run_file(path);
-	while ((entry = readdir(dir))) {
-		char file[4096];
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-		count += run_file(file);
-	}
-	closedir(dir);
-	return count;
+	free(exact);
+	return is_read;
 }
 
 int main(int argc, char **argv)
 {
-	int count = 0;
+	size_t count = 0;
 
 	for (int i = 1; i < argc; i++) {
-		int ran = run_path(argv[i]);
+		char pattern[4096];
+		glob_t found = {0};
 
-		if (!ran)
-			return EXIT_FAILURE;
-		count += ran;
+		snprintf(pattern, sizeof(pattern), "%s/*", argv[i]);
+		if (glob(pattern, 0, NULL, &found) != 0)
+			count += run_file(argv[i]);
+		for (size_t j = 0; j < found.gl_pathc; j++)
+			count += run_file(found.gl_pathv[j]);
+		globfree(&found);
 	}
-	printf("%d inputs\n", count);
+	printf("%zu inputs\n", count);
 	return count ? EXIT_SUCCESS : EXIT_FAILURE;
 }
