@@ -201,9 +201,7 @@ static int write_result(void)
 		"bytes_per_link", (double)result.grown_bytes / (double)link_count, "cpu_percent",
 		(double)result.cpu_ns / (double)duration_ns * 100, "wakes_per_s",
 		(double)result.wakes / seconds);
-	int rc = json_dump_file(object, out_file, JSON_INDENT(2))
-		       ? plx_fail(EIO, "cannot write %s", out_file)
-		       : 0;
+	int rc = plx_app_write_json(out_file, object);
 
 	json_decref(object);
 	return rc;
