@@ -59,7 +59,7 @@ static const struct plx_option chosen[] = {
 
 static int split_address(const char *option)
 {
-	unsigned port;
+	unsigned port = 0;
 	int rc = plx_address_split(option, values.address, values.host, &port);
 	size_t length = strlen(values.host);
 
@@ -67,6 +67,8 @@ static int split_address(const char *option)
 		memmove(values.host, values.host + 1, length - 2);
 		values.host[length - 2] = '\0';
 	}
+	if (strcmp(values.host, "*") == 0)
+		strcpy(values.host, "0.0.0.0");
 	snprintf(values.port, sizeof(values.port), "%u", port);
 	return rc;
 }
