@@ -6,6 +6,7 @@
 
 #define PERIOD_MS 100
 #define DEAD_MS   500
+#define LATE_MS   1500
 #define HOUR_NS   (3600 * (int64_t)PLX_NS_PER_S)
 
 static _Atomic int64_t jumped_ns;
@@ -85,6 +86,19 @@ TEST(a_clock_jump_makes_neither_side_silent)
 	}
 	assert_in_range(stats_of(server.link).heartbeats_sent, 3 * DEAD_MS / PERIOD_MS / 3,
 			(plx_now_ns() - begin_ns) / (50 * PLX_NS_PER_MS));
+}
+
+TEST(a_silent_peer_is_declared_dead_despite_clock_jumps)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	for (unsigned i = 0; i < (DEAD_MS + LATE_MS) / 20 && !server.closed; i++) {
+		jump(i);
+		pump_ms(20);
+	}
+	assert_int_equal(server.closed, 1);
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	assert_true(plx_now_ns() - begin_ns > (DEAD_MS - PERIOD_MS) * PLX_NS_PER_MS);
 }
 
 /* The host was suspended, and the peer resumes later than this process. */
