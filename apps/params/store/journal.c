@@ -24,6 +24,7 @@
 #define BATCH_MAX   4096       /* changes: how long the first of them waits for the others */
 #define ANSWERS_MAX 256        /* per call, which delays all others */
 #define LINGER_NS   (2 * PLX_NS_PER_MS)
+#define SPIN_NS     (50 * PLX_NS_PER_US)
 #define RETRY_NS    PLX_NS_PER_S
 #define ERROR_BYTES 512
 
@@ -111,13 +112,25 @@ static int write_batch(struct journal *journal)
 	return rc;
 }
 
+/* The next batch mostly comes as soon as this one is answered. */
+static void wait_for_batch(struct journal *journal)
+{
+	uint64_t until_ns = plx_now_ns() + SPIN_NS;
+
+	while (sem_trywait(&journal->filled) != 0) {
+		if (plx_now_ns() < until_ns)
+			plx_pause();
+		else if (sem_wait(&journal->filled) == 0)
+			return;
+	}
+}
+
 static void *write_batches(void *arg)
 {
 	struct journal *journal = arg;
 
 	for (;;) {
-		while (sem_wait(&journal->filled) != 0)
-			;
+		wait_for_batch(journal);
 		if (STAILQ_EMPTY(&journal->batch))
 			return NULL;
 		journal->rc = write_batch(journal);
