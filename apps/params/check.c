@@ -26,7 +26,7 @@ static bool has_kind(const struct params_conf *conf)
 	return has;
 }
 
-/* The first one that is broken is reported. */
+/* Report the first broken rule. Return: 0; -EINVAL. */
 static int check_rules(const struct params_conf *conf)
 {
 	const struct {

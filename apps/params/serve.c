@@ -53,12 +53,16 @@ unsigned publish_port(void)
 /* The disk's thread must not use the lcore's CPU if there is another one. */
 static int open_journal(const char *path)
 {
-	struct plx_cpuset others = *plx_topo_allowed(plx_eal_topo());
-	unsigned cpu = plx_lcore_cpu(plx_lcore_id());
+	const struct plx_cpuset *allowed = plx_topo_allowed(plx_eal_topo());
+	unsigned own = plx_lcore_cpu(plx_lcore_id());
+	cpu_set_t others;
 
-	if (cpu < PLX_CPU_MAX && plx_cpuset_count(&others) > 1)
-		plx_cpuset_remove(&others, cpu);
-	return journal_open(path, (cpu_set_t *)others.words, store, methods_answer, &journal);
+	CPU_ZERO(&others);
+	PLX_CPUSET_FOREACH (cpu, allowed)
+		if (cpu != own && cpu < CPU_SETSIZE)
+			CPU_SET(cpu, &others);
+	return journal_open(path, CPU_COUNT(&others) ? &others : NULL, store, methods_answer,
+			    &journal);
 }
 
 static int start_service(const struct params_conf *conf)

@@ -4,44 +4,27 @@
  * over what came meanwhile. Changes that nobody waits for are collected for LINGER_NS, which saves
  * most commits. The batch belongs to one of them at a time:
  *
- *     the lcore                                       the thread
+ *     the lcore                                       the thread (writer.c)
  *     hand_over: post `filled`                        write_batches: wait for `filled`, write
  *     on_written: answer, and hand over again         fire `written` */
 #include "journal.h"
 
-#include "plx_lcore.h"
-#include "tables.h"
+#include "writer.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #define ROOM        (1u << 16) /* changes that are not on the disk */
 #define AHEAD       (2 * ROOM) /* how far numbers are marked as given */
 #define BATCH_MAX   4096       /* changes: how long the first of them waits for the others */
 #define ANSWERS_MAX 256        /* per call, which delays all others */
 #define LINGER_NS   (2 * PLX_NS_PER_MS)
-#define SPIN_NS     (50 * PLX_NS_PER_US)
 #define RETRY_NS    PLX_NS_PER_S
-#define ERROR_BYTES 512
-
-/* A change on its way to the disk. */
-struct change {
-	STAILQ_ENTRY(change) link;
-	void *waiter;
-	bool is_refused; /* the file rejected it */
-	struct param param;
-	char bytes[]; /* its name and text */
-};
-
-STAILQ_HEAD(changes, change);
 
 enum stage {
 	STAGE_IDLE,
-	STAGE_LINGERS,  /* what nobody waits for */
+	STAGE_LINGERS,  /* changes wait for more, as no client waits for them */
 	STAGE_COLLECTS, /* what else comes in this turn */
 	STAGE_WRITES,   /* the thread has the batch */
 	STAGE_FAILED,   /* the batch waits for the next try */
@@ -49,17 +32,12 @@ enum stage {
 };
 
 struct journal {
-	struct tables *tables;
+	struct writer writer;
 	journal_answer_fn answer;
-	pthread_t thread;
-	sem_t filled; /* the thread has a batch; an empty one ends it */
-	struct plx_signal written;
-
-	/* Used by the lcore: */
 	enum stage stage;
 	struct changes waiting;
 	uint32_t pending; /* changes waiting, and in the batch */
-	uint32_t waiters; /* of changes waiting */
+	uint32_t waiters; /* changes waiting for which a client waits */
 	struct change *spare;
 	struct numbers given;
 	struct plx_timer later; /* the next hand-over */
@@ -67,78 +45,7 @@ struct journal {
 	bool is_written;  /* the batch that is answered */
 	bool is_given_up; /* on the file: nothing more is written; logged */
 	bool ends;
-
-	/* Used by the thread while it has the batch, otherwise by the lcore: */
-	struct changes batch;
-	struct numbers mark, marked; /* in the batch; on the disk */
-	int rc;
-	char error[ERROR_BYTES];
 };
-
-/* The thread ---------------------------------------------------------------------------------- */
-
-/* Skips changes that the file rejects; they would block all others forever.
- * Return: 0; -EUCLEAN; -EIO. */
-static int write_changes(struct journal *journal)
-{
-	struct change *change;
-
-	STAILQ_FOREACH (change, &journal->batch, link) {
-		int rc = change->is_refused ? 0 : tables_put(journal->tables, &change->param);
-
-		if (rc == -EINVAL) {
-			change->is_refused = true;
-			plx_log(params_log, PLX_LOG_ERROR, "a change is not written: %s",
-				plx_error());
-		} else if (rc) {
-			return rc;
-		}
-	}
-	return 0;
-}
-
-static int write_batch(struct journal *journal)
-{
-	int rc = tables_begin(journal->tables);
-
-	if (rc)
-		return rc;
-	rc = write_changes(journal);
-	if (rc == 0 && journal->mark.revision != journal->marked.revision)
-		rc = tables_mark(journal->tables, &journal->mark);
-	rc = tables_end(journal->tables, rc);
-	if (rc == 0)
-		journal->marked = journal->mark;
-	return rc;
-}
-
-/* The next batch mostly comes as soon as this one is answered. */
-static void wait_for_batch(struct journal *journal)
-{
-	uint64_t until_ns = plx_now_ns() + SPIN_NS;
-
-	while (sem_trywait(&journal->filled) != 0) {
-		if (plx_now_ns() < until_ns)
-			plx_pause();
-		else if (sem_wait(&journal->filled) == 0)
-			return;
-	}
-}
-
-static void *write_batches(void *arg)
-{
-	struct journal *journal = arg;
-
-	for (;;) {
-		wait_for_batch(journal);
-		if (STAILQ_EMPTY(&journal->batch))
-			return NULL;
-		journal->rc = write_batch(journal);
-		if (journal->rc)
-			snprintf(journal->error, sizeof(journal->error), "%s", plx_error());
-		plx_signal_fire(&journal->written);
-	}
-}
 
 /* Batches ------------------------------------------------------------------------------------- */
 
@@ -151,8 +58,9 @@ static struct numbers ahead_of(struct numbers given)
  * than revisions. */
 static struct numbers next_mark(const struct journal *journal)
 {
-	return journal->given.revision + ROOM > journal->marked.revision ? ahead_of(journal->given)
-									 : journal->marked;
+	return journal->given.revision + ROOM > journal->writer.marked.revision
+		     ? ahead_of(journal->given)
+		     : journal->writer.marked;
 }
 
 /* Changes that wait join the batch, also one that failed. */
@@ -162,21 +70,23 @@ static void fill_batch(struct journal *journal)
 
 	for (int i = 0; i < BATCH_MAX && (change = STAILQ_FIRST(&journal->waiting)); i++) {
 		STAILQ_REMOVE_HEAD(&journal->waiting, link);
-		STAILQ_INSERT_TAIL(&journal->batch, change, link);
+		STAILQ_INSERT_TAIL(&journal->writer.batch, change, link);
 		journal->waiters -= change->waiter != NULL;
+		journal->writer.is_awaited |= change->waiter != NULL;
 	}
 }
 
 static void hand_over(struct journal *journal)
 {
 	fill_batch(journal);
+	assert(!STAILQ_EMPTY(&journal->writer.batch)); /* an empty one ends the thread */
 	if (journal->is_given_up) {
 		journal->stage = STAGE_ANSWERS;
-		plx_signal_fire(&journal->written);
+		plx_signal_fire(&journal->writer.written);
 	} else {
 		journal->stage = STAGE_WRITES;
-		journal->mark = next_mark(journal);
-		sem_post(&journal->filled);
+		journal->writer.mark = next_mark(journal);
+		sem_post(&journal->writer.filled);
 	}
 }
 
@@ -189,11 +99,12 @@ static void on_time(struct plx_timer *timer, void *arg)
 static void collect(struct journal *journal)
 {
 	plx_timer_stop(&journal->later);
+	journal->writer.is_awaited = false;
 	if (STAILQ_EMPTY(&journal->waiting)) {
 		journal->stage = STAGE_IDLE;
-	} else if (journal->waiters) {
+	} else if (journal->waiters || journal->pending >= BATCH_MAX) {
 		journal->stage = STAGE_COLLECTS;
-		plx_signal_fire(&journal->written);
+		plx_signal_fire(&journal->writer.written);
 	} else {
 		journal->stage = STAGE_LINGERS;
 		plx_timer_start(&journal->later, LINGER_NS);
@@ -202,32 +113,33 @@ static void collect(struct journal *journal)
 
 static void give_up_file(struct journal *journal)
 {
-	bool is_moved = journal->rc == -ESTALE;
+	bool is_moved = journal->writer.rc == -ESTALE;
 
 	journal->is_given_up = true;
 	journal->stats.is_moved = is_moved;
 	plx_log(params_log, PLX_LOG_ERROR,
 		"%s; this process keeps changes in memory only from now on, and answers that they "
 		"are not written: stop it and %srestore the file from a backup",
-		journal->error, is_moved ? "put the file back, or " : "");
+		journal->writer.error, is_moved ? "put the file back, or " : "");
 }
 
 /* Retry until it is written, so that acknowledged changes survive while the process runs. Gives up
  * on a damaged file, which accepts nothing, and on one that was moved. */
 static void take_result(struct journal *journal)
 {
-	journal->is_written = journal->rc == 0;
+	journal->is_written = journal->writer.rc == 0;
 	journal->stage = STAGE_ANSWERS;
-	if (journal->rc == 0) {
+	if (journal->writer.rc == 0) {
 		journal->stats.commits++;
-	} else if (journal->rc == -EUCLEAN || journal->rc == -ESTALE) {
+	} else if (journal->writer.rc == -EUCLEAN || journal->writer.rc == -ESTALE) {
 		give_up_file(journal);
 	} else if (journal->ends) {
 		journal->is_given_up = true;
-		plx_log(params_log, PLX_LOG_ERROR, "%s; %u change%s lost", journal->error,
+		plx_log(params_log, PLX_LOG_ERROR, "%s; %u change%s lost", journal->writer.error,
 			journal->pending, journal->pending == 1 ? " is" : "s are");
 	} else {
-		plx_log(params_log, PLX_LOG_ERROR, "%s; trying again in 1 s", journal->error);
+		plx_log(params_log, PLX_LOG_ERROR, "%s; trying again in 1 s",
+			journal->writer.error);
 		journal->stage = STAGE_FAILED;
 		plx_timer_start(&journal->later, RETRY_NS);
 	}
@@ -249,14 +161,14 @@ static void answer_some(struct journal *journal)
 {
 	struct change *change;
 
-	for (int i = 0; i < ANSWERS_MAX && (change = STAILQ_FIRST(&journal->batch)); i++) {
-		STAILQ_REMOVE_HEAD(&journal->batch, link);
+	for (int i = 0; i < ANSWERS_MAX && (change = STAILQ_FIRST(&journal->writer.batch)); i++) {
+		STAILQ_REMOVE_HEAD(&journal->writer.batch, link);
 		answer_one(journal, change);
 	}
-	if (STAILQ_EMPTY(&journal->batch))
+	if (STAILQ_EMPTY(&journal->writer.batch))
 		collect(journal);
 	else
-		plx_signal_fire(&journal->written);
+		plx_signal_fire(&journal->writer.written);
 }
 
 static void on_written(struct plx_signal *signal, uint64_t fires, void *arg)
@@ -322,38 +234,26 @@ void journal_put(struct journal *journal, const struct param *param, void *waite
 
 static int write_mark(struct journal *journal, struct numbers mark)
 {
-	journal->mark = mark;
-	return write_batch(journal);
-}
-
-static int start_thread(struct journal *journal, const cpu_set_t *cpus)
-{
-	pthread_attr_t attr;
-	int rc;
-
-	pthread_attr_init(&attr);
-	if (cpus)
-		pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus);
-	rc = pthread_create(&journal->thread, &attr, write_batches, journal);
-	pthread_attr_destroy(&attr);
-	return rc ? plx_fail(rc, "the journal's thread cannot be started: %s", strerror(rc)) : 0;
+	journal->writer.mark = mark;
+	return writer_write_now(&journal->writer);
 }
 
 /* A killed process has given numbers that it did not write. It had marked them. */
 static int open_all(struct journal *journal, const char *path, struct store *store)
 {
-	int rc = tables_open(path, &journal->tables);
+	int rc = tables_open(path, &journal->writer.tables);
 
-	rc = rc ? rc : tables_load(journal->tables, store, &journal->given);
+	rc = rc ? rc : tables_load(journal->writer.tables, store, &journal->given);
 	rc = rc ? rc : write_mark(journal, ahead_of(journal->given));
-	return rc ? rc : plx_signal_init(&journal->written, plx_lcore_id(), on_written, journal);
+	return rc ? rc
+		  : plx_signal_init(&journal->writer.written, plx_lcore_id(), on_written, journal);
 }
 
 static void destroy(struct journal *journal)
 {
-	plx_signal_fini(&journal->written);
-	sem_destroy(&journal->filled);
-	tables_close(journal->tables);
+	plx_signal_fini(&journal->writer.written);
+	sem_destroy(&journal->writer.filled);
+	tables_close(journal->writer.tables);
 	free(journal->spare);
 	free(journal);
 }
@@ -368,11 +268,11 @@ int journal_open(const char *path, const cpu_set_t *cpus, struct store *store,
 		return plx_fail(ENOMEM, "out of memory");
 	journal->answer = answer;
 	STAILQ_INIT(&journal->waiting);
-	STAILQ_INIT(&journal->batch);
-	sem_init(&journal->filled, 0, 0);
+	STAILQ_INIT(&journal->writer.batch);
+	sem_init(&journal->writer.filled, 0, 0);
 	plx_timer_init(&journal->later, on_time, journal);
 	rc = open_all(journal, path, store);
-	rc = rc ? rc : start_thread(journal, cpus);
+	rc = rc ? rc : writer_start(&journal->writer, cpus);
 	if (rc) {
 		destroy(journal);
 		return rc;
@@ -401,8 +301,7 @@ void journal_close(struct journal *journal, struct journal_stats *stats_out)
 		hand_over(journal);
 		write_rest(journal);
 	}
-	sem_post(&journal->filled);
-	pthread_join(journal->thread, NULL);
+	writer_stop(&journal->writer);
 	/* The next start continues from the numbers given, or else skips some. */
 	journal->stats.is_moved |= write_mark(journal, journal->given) == -ESTALE;
 	*stats_out = journal->stats;
