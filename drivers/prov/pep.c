@@ -40,7 +40,7 @@ static void resume(struct prov_deadline *deadline)
 /* Without a free descriptor accept(2) also fails if nothing is pending. */
 static bool is_pending(const struct prov_pep *pep)
 {
-	return poll(&(struct pollfd){.fd = pep->source.fd, .events = POLLIN}, 1, 0) == 1;
+	return poll(&(struct pollfd){.fd = pep->source.fd, .events = POLLIN}, 1, 0) != 0;
 }
 
 /* accept(2) also returns errors that are pending on the new socket. The connection that found no
