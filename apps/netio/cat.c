@@ -163,7 +163,7 @@ static int run(void)
 	if (sends && !ended)
 		cat_fail("stopped before the end of its input");
 	else if (sends)
-		netio_drain(&cat_ctx.evloop, DRAIN_NS);
+		netio_drain(&cat_ctx.evloop, DRAIN_NS); /* cb_connection_closed reports losses */
 	if (ended && cat_conf.mode == CAT_PUBLISH)
 		cat_publish_report();
 	if (sends)

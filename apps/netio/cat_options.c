@@ -269,6 +269,22 @@ const struct plx_app cat_app = {
 	.name = "netio-cat",
 	.summary = "Publish, subscribe, send, push and receive with NetIO on standard input and "
 		   "output.",
+	.usage = "  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG]\n"
+		 "            [-e text|hex|raw] [--block SIZE] [--unbuffered] [--rate R]\n"
+		 "            [--count N] [--subscribers N] [--slow POLICY] [--backlog SIZE]\n"
+		 "  netio-cat subscribe [EAL options] -- --connect ADDR...\n"
+		 "            -t TAG|FIRST-LAST|BITS/MASK|all... [-e text|hex|raw] [--count N]\n"
+		 "            [--at-once] [--slow POLICY] [--backlog SIZE] [--show-time]\n"
+		 "            [--show-publisher] [--show-tag] [--stats]\n"
+		 "  netio-cat send      [EAL options] -- --connect ADDR [-t TAG]\n"
+		 "            [-e text|hex|raw] [--block SIZE] [--unbuffered] [--rate R]\n"
+		 "            [--count N]\n"
+		 "  netio-cat push      [EAL options] -- --connect ADDR... [-t TAG]\n"
+		 "            [-e text|hex|raw] [--block SIZE] [--rate R] [--count N]\n"
+		 "            [--at-most-once]\n"
+		 "  netio-cat recv      [EAL options] -- --listen ADDR [-e text|hex|raw]\n"
+		 "            [--count N] [--show-time] [--show-tag] [--stats]\n"
+		 "  -t is --tag, -e is --encoding",
 	.examples = "  netio-cat subscribe --connect 127.0.0.1:12345 -t 0-255 --show-tag\n"
 		    "  netio-cat publish --listen 127.0.0.1:12345 -t 5 <FILE",
 	.more = "man netio-cat, or doc/apps/netio-cat.md",

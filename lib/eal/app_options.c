@@ -274,14 +274,14 @@ static void print_usage_of(const struct plx_app *app, unsigned mode, const char 
 
 void app_options_print_usage(const struct plx_app *app, bool takes_eal)
 {
-	unsigned mode = 0;
+	const char *eal = "";
 
-	do
-		print_usage_of(app, mode,
-			       !takes_eal     ? ""
-			       : app->options ? " [EAL options] --"
-					      : " [EAL options]");
-	while (app->modes && app->modes[++mode]);
+	if (takes_eal)
+		eal = app->options ? " [EAL options] --" : " [EAL options]";
+	if (!app->modes)
+		print_usage_of(app, 0, eal);
+	for (unsigned mode = 0; app->modes && app->modes[mode]; mode++)
+		print_usage_of(app, mode, eal);
 }
 
 void plx_app_print_options(const struct plx_app *app, FILE *out)
