@@ -6,5 +6,5 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || "$here/setup.sh" --for bench
-# -P: modules are not searched in the user's folder.
-PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} exec python3 -X utf8 -B -P -m bench.cli "$@"
+# PYTHONSAFEPATH: modules are not searched in the user's folder.
+PYTHONSAFEPATH=1 PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH} exec python3 -X utf8 -B -m bench.cli "$@"

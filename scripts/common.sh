@@ -59,8 +59,10 @@ configure()
 	local dir=$1
 	shift
 
-	# Folders of another version of meson are unusable.
-	[[ ! -f $dir/build.ninja ]] || (($# == 0)) || meson configure "$dir" "$@" || rm -rf "$dir"
+	# Folders of another version of meson are unusable. Other files in the folder, such as locks, stay.
+	if [[ -f $dir/build.ninja ]] && (($#)) && ! meson configure "$dir" "$@"; then
+		rm -rf "$dir"/build.ninja "$dir"/meson-*
+	fi
 	if [[ -f $dir/build.ninja ]]; then
 		# Updates meson's list of tests and programs.
 		ninja -C "$dir" build.ninja

@@ -99,14 +99,15 @@ copy_modules()
 	done < <(awk '$1 == "insmod" && !seen[$2]++ { print $2 }' <<<"$insmods")
 }
 
-# Sets store: the folder of the newest kernel that an earlier run kept, or else of a downloaded one. It appears complete.
+# Sets store: the folder of the newest kernel that an earlier run kept, or else of a downloaded one. It is renamed
+# into place when complete.
 find_kernel()
 {
 	local kernel version new=$cache/.new
 
 	store=$(printf '%s\n' "$cache"/rdma-* | sort -V | tail -n 1)
 	[[ ! -d $store ]] || return 0
-	fetch linux-image-amd64 || skip 'the package linux-image-amd64 cannot be had, whose kernel the guest runs:
+	fetch linux-image-amd64 || skip 'cannot download linux-image-amd64, the kernel of the guest:
   look at the network and at /etc/apt/sources.list'
 	kernel=$(printf '%s\n' "$work"/image/boot/vmlinuz-*) version=${kernel##*/vmlinuz-}
 	depmod -b "$work/image" "$version"
@@ -124,27 +125,33 @@ make_siw()
 	local from=$work/image/usr/src siw=drivers/infiniband/sw/siw release needed
 
 	release=linux-source-$(cut -d . -f 1,2 <<<"${1%%-*}")
+	fetch "$release" "linux-headers-$1" || return
 	mapfile -t needed < <(depends "linux-headers-$1" 'linux-(headers|kbuild)-.*')
-	fetch "$release" "linux-headers-$1" "${needed[@]}" &&
+	fetch "${needed[@]}" &&
 		tar -x -C "$work" --strip-components=1 -f "$from/$release.tar.xz" "$release/$siw" &&
 		sed -i "s|/usr/src|$from|" "$from/linux-headers-$1/Makefile" &&
 		make -s -j2 -C "$from/linux-headers-$1" CONFIG_RDMA_SIW=m "M=$work/$siw" modules &&
 		strip -g -o "$cache/.siw.ko" "$work/$siw/siw.ko" && mv "$cache/.siw.ko" "$store/siw.ko"
 }
 
-# Sets store, which has everything that a guest needs. One script at a time, so that nothing is made twice. A failed build
-# of siw is not retried in each run: the guest works without it.
+# Sets store, which has everything that a guest needs. One script at a time, so that nothing is made twice. The build of
+# siw is not retried once it failed with its sources there: the guest works without it.
 prepare()
 {
 	local lock
 
 	{ mkdir -p "$cache" && exec {lock}>"$cache/.lock"; } || die "cannot write to $cache"
-	flock "$lock"
+	flock "$lock" &
+	wait $! # unlike flock, this handles signals at once
 	find_kernel
 	if [[ $net != numa && ! -e $store/siw.ko ]]; then
-		[[ -e $store/siw.log ]] ||
-			{ make_siw "$(<"$store/version")" >"$work/siw.log" 2>&1; mv "$work/siw.log" "$store"; }
-		[[ -e $store/siw.ko ]] || echo "guest.sh: no siw: see $store/siw.log, and remove it to try again" >&2
+		if [[ -e $store/siw.log ]]; then
+			echo "guest.sh: no siw: see $store/siw.log, and remove it to try again" >&2
+		elif ! make_siw "$(<"$store/version")" >"$work/siw.log" 2>&1; then
+			tail -n 5 "$work/siw.log" >&2
+			echo 'guest.sh: no siw: see above' >&2
+			[[ ! -d $work/drivers ]] || mv "$work/siw.log" "$store"
+		fi
 	fi
 	exec {lock}>&-
 }
@@ -226,19 +233,23 @@ while (($#)); do
 		limit_s=$2
 		shift
 		;;
+	--)
+		shift
+		break
+		;;
 	-*) other_option "$1" ;;
 	*) break ;;
 	esac
 	shift
 done
 net=${net:-loop}
-[[ $net =~ ^(loop|pair|numa)$ ]] || die '--numa and --net: give one of them' 2
+[[ $net =~ ^(loop|pair|numa)$ ]] || die '--numa, --net loop, --net pair: give one of them' 2
 (($#)) || die 'give a command to run' 2
 [[ $net != numa ]] || export PLX_GUEST_NODES=2 PLX_GUEST_BARE_NODE=2 # for tests/guest
 
 [[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 one, and runs this host's programs"
 for tool in qemu-system-x86_64:qemu-system-x86 modprobe:kmod rdma:iproute2 xz:xz-utils busybox:busybox-static; do
-	command -v "${tool%:*}" >/dev/null || skip "${tool%:*} is not there: install ${tool#*:}"
+	command -v "${tool%:*}" >/dev/null || skip "${tool%:*} is missing: install ${tool#*:}"
 done
 busybox=$(command -v busybox)
 ! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox needs libraries: install busybox-static'

@@ -33,6 +33,7 @@ if [[ ! -d $chroot ]]; then
 	part=$(mktemp -d -p "$cache") || exit 1
 	trap 'rm -rf --one-file-system "$part"' EXIT
 	from=$(debian_registry)
+	[[ -n $from ]] || die 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
 	if ! debootstrap --variant=minbase "$release" "$part" "$from" >"$cache/$release.log" 2>&1; then
 		tail -n 3 "$cache/$release.log" >&2
 		die "debootstrap failed; is the mirror of apt, '$from', reachable? Its log: $cache/$release.log"

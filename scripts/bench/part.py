@@ -149,17 +149,17 @@ class Part:
                 reason = 'runs repeated, because programs doubted their figures'
                 session.say('    it could not account for its time, or missed its rate')
                 continue
-            if result and result['doubted'] and not self.accepts_doubt:
-                session.fail(f'{self.title(row, size, number)}: status {DOUBTED}: it could not account for its time',
-                             row.ours)
-            elif result:
+            again = stats.differ(before, after) and count < RUNS_MAX
+            if result and (not result['doubted'] or self.accepts_doubt):
                 session.runs[self.name].append(result | {'key': row.key, 'round': number, 'size_bytes': size,
                                                          'line_ns': stats.known((before, after))})
-            if not stats.differ(before, after):
+            elif result and not again:
+                session.fail(f'{self.title(row, size, number)}: status {DOUBTED}: it could not account for its time',
+                             row.ours)
+            if not again:
                 return
             reason = 'runs repeated, because the CPUs changed state'
-            if count < RUNS_MAX:
-                session.say('    the state of the CPUs changed; once more')
+            session.say('    the state of the CPUs changed; once more')
 
     def title(self, row, size, number):
         return f'{self.name}, {row.key}, {stats.size(size)}, round {number}'

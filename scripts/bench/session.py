@@ -118,10 +118,10 @@ class Session:
         self.progress.step('platform', 'the platform alone: who else takes the CPUs')
         path = self.out / 'hiccups.json'
         try:
-            host.output(self.programs['hiccup'], '--cpus', f'{self.cpus[0]},{self.cpus[1]}', '--duration', '2', '--json',
-                        path)
+            host.run('it failed', [self.programs['hiccup'], '--cpus', f'{self.cpus[0]},{self.cpus[1]}', '--duration', '2',
+                                   '--json', path])
             self.hiccups = json.loads(path.read_text())
-        except (KeyError, OSError, ValueError) as cause:
+        except (Failed, KeyError, OSError, ValueError) as cause:
             self.fail(f'hiccup: {cause}')
 
     def measure(self):
@@ -156,6 +156,8 @@ class Session:
                 patience = '' if run.row.ours or run.row.silent else ' --wait 86400'  # for its client
                 servers[run] = run.start('server', run.row.server + patience)
                 if not run.awaits(servers[run]):
+                    if not old:
+                        raise Failed(f'{run.row.key} did not start: {servers[run].last_words()}')
                     self.say(f'{run.row.key}: not up: {servers[run].last_words()}')
                 if old:
                     self.processes.running.remove(old)

@@ -44,7 +44,7 @@ class Rings(Part):
         options, (perf, against) = session.options, ('plx-perf-dpdk', '--compare dpdk')
         if perf not in session.programs:
             perf, against = 'plx-perf', ''
-            session.leave_out("rings: DPDK's: libdpdk-dev was not there when the build folder was configured")
+            session.leave_out("rings: DPDK's: libdpdk-dev was not there when build-bench was made; remove that folder and run again")
         self.few = min(options.rounds_given or (5 if options.quick else 15), 101)
         short, long, self.start_s = ('10ms', '100ms', 6) if options.quick else ('40ms', '500ms', 40)
         # The memory of caches is measured with four lcores; the last two use the pool once, and sleep.
