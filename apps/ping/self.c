@@ -60,15 +60,20 @@ static int read_address(int fd, char address[PING_ADDRESS_BYTES])
 	uint64_t end_ns = plx_now_ns() + START_MS * PLX_NS_PER_MS;
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	char line[256] = "";
+	ssize_t got = 0;
 
 	while (!ready.revents && !plx_stopping() && plx_now_ns() < end_ns)
 		poll(&ready, 1, LOOK_MS);
-	if (ready.revents && read(fd, line, sizeof(line) - 1) > 0 &&
-	    sscanf(line, "listening on %63[^\n]", address) == 1)
+	if (ready.revents)
+		got = read(fd, line, sizeof(line) - 1);
+	if (got > 0 && sscanf(line, "listening on %63[^\n]", address) == 1)
 		return 0;
 	if (plx_stopping())
 		return plx_fail(EINTR, "%s came before the server of --self had started",
 				plx_measure_signal());
+	if (got > 0)
+		return plx_fail(EIO, "--self: the server printed no address, but \"%.*s\"",
+				(int)strcspn(line, "\n"), line);
 	if (ready.revents)
 		return plx_fail(EIO, "--self: the server ended before it was ready; its own output "
 				     "has the reason");
