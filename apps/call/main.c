@@ -253,7 +253,7 @@ static int run(struct plx_rpc_client *client)
 	if (rc == 0)
 		rc = call_asked->list ? list(client) : call_and_show(client);
 	plx_rpc_client_destroy(client);
-	let_go(); /* also the reply to a call that this has ended */
+	let_go(); /* destroying the client may have ended a call with a reply */
 	return rc ? plx_app_fail(&call_app) : 0;
 }
 
