@@ -73,6 +73,7 @@ measures()
 measures 'a run over shm, with an explanation' --provider shm --explain
 measures 'a run over tcp, of long messages' --provider tcp --size 16M
 gives 'on a terminal, figures so far' '[03]' '* round trips, p50 *' script -qec "'$ping' --self --duration 1200ms" /dev/null
+gives 'on a terminal, how many were sent' '[03]' '* messages sent *' script -qec "'$ping' --self --one-way --duration 1200ms" /dev/null
 gives 'one way' 0 '*one way in*' "$ping" "${eal[@]}" --self --one-way --duration 100ms
 
 # Its file is removed before it starts the server.

@@ -416,6 +416,16 @@ LOAD_TEST(a_send_that_fails_ends_the_run)
 	assert_int_equal(ended, 1);
 }
 
+LOAD_TEST(a_repeat_that_fails_ends_the_run)
+{
+	run.count = 10;
+	begin(1, 0);
+	assert_true(plx_load_refused(&load, load.flights, now, now + US(100)));
+	load.send = send_nothing;
+	plx_load_repeat(&load, load.flights);
+	assert_string_equal(load.error, "broken");
+}
+
 LOAD_TEST(nothing_that_moves_for_ten_seconds_is_silence)
 {
 	run.count = 2;

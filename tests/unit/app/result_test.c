@@ -236,6 +236,7 @@ RESULT_TEST(files_of_an_earlier_run_are_removed)
 	fill(100);
 	assert_works(plx_result_write(&result, dir));
 	assert_true(exists("json") && exists("hgrm") && exists("csv"));
+	assert_fails(plx_app_write_hgrm(dir, &service), -EISDIR, "cannot write");
 	assert_works(plx_result_forget("tcp-poll", dir, false));
 	assert_false(exists("json") || exists("hgrm") || exists("csv"));
 	/* A user set up a symbolic link to get the results. */

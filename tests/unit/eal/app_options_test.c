@@ -367,4 +367,32 @@ TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
 }
 
+PLX_TEST(help_is_made_from_the_table)
+{
+	static const char *const modes[] = {"send", "recv", NULL};
+	static const struct plx_option both[] = {
+		PLX_LIST("to", "ADDR", &values.tags, "where", .required = true, .modes = 1),
+		PLX_FLAG("a-name-that-is-longer-than-its-column", &values.quiet, "a flag"),
+		PLX_OPTIONS_END,
+	};
+	const struct plx_app two = {.name = "prog", .options = both, .modes = modes};
+	FILE *terminal = stdout;
+	char *text = NULL;
+	size_t size;
+
+	stdout = open_memstream(&text, &size);
+	app_options_print_usage(&two, true);
+	plx_app_print_options(&two, stdout);
+	fclose(stdout);
+	stdout = terminal;
+	assert_string_equal(
+		text, "  prog send [EAL options] -- --to ADDR...\n"
+		      "           [--a-name-that-is-longer-than-its-column]\n"
+		      "  prog recv [EAL options] -- [--a-name-that-is-longer-than-its-column]\n"
+		      "  --to ADDR                   where\n"
+		      "  --a-name-that-is-longer-than-its-column \n"
+		      "                              a flag\n");
+	free(text);
+}
+
 PLX_TEST_MAIN()

@@ -218,6 +218,11 @@ PLX_TEST(a_failure_at_the_last_step_undoes_all_others)
 	assert_int_equal(count_descriptors(), fds);
 	plx_fabric_fini();
 
+	/* Some of it is always in use. */
+	conf.node_bytes[0] = (size_t)(sysconf(_SC_PHYS_PAGES) - 1) * (size_t)sysconf(_SC_PAGESIZE);
+	assert_fails(plx_eal_init(&conf), -ENOMEM, "not enough memory");
+	assert_state(&before);
+
 	start(two_lcores);
 	assert_int_equal(plx_eal_fini(), 0);
 }
