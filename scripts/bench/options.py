@@ -84,6 +84,9 @@ def parse(arguments):
         parser.add_argument(f'--{name}', help=text, **(more if value else {'action': 'store_true'}))
     options, unknown = parser.parse_known_args(arguments)
     refuse(unknown, f"unknown option '{unknown and unknown[0]}'; see --help")
+    names = [word.partition('=')[0] for word in arguments if word.startswith('--')]
+    for name in names:
+        refuse(names.count(name) > 1, f'{name}: given twice; give it once')
     check(options)
     choose(options)
     return options

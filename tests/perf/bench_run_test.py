@@ -230,6 +230,7 @@ class Starting(BenchCase):
                 ('that is for --serve', '--listen', 'a:1'), ('the largest is 64K', '--live', 'h:1', '--sizes', '1M'),
                 ('2 arguments', '--compare', 'x'), ('there is no summary.json', '--compare', '/nonexistent', '/nowhere'),
                 ('there is no summary.json', '--report', '/nonexistent'), ('a whole number from 1', '--rounds', 'x'),
+                ('--only: given twice; give it once', '--only', 'rtt', '--only', 'netio'),
                 ('--report has no use for it; leave it out', '--report', '/nonexistent', '--out', 'x'),
                 ('seconds above 0', '--duration', 'x'), ('seconds above 0', '--duration', '0.0'),
                 ('expected one argument', '--out')):
