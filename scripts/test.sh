@@ -88,8 +88,10 @@ for pattern in "${patterns[@]}"; do
 	((found)) || die "no test and no suite matches '$pattern'; scripts/test.sh --list shows them" 2
 done
 
+# meson starts them in this order: those with the highest priority first.
+mapfile -t names < <(while read -r name _; do [[ -z ${chosen[$name]+x} ]] || echo "$name"; done <<<"$known")
 if ((list)); then
-	for name in "${!chosen[@]}"; do printf '%-31s %s\n' "$name" "${chosen[$name]}"; done | sort
+	for name in "${names[@]}"; do printf '%-31s %s\n' "$name" "${chosen[$name]}"; done | sort
 	exit 0
 fi
 
@@ -113,7 +115,7 @@ show_coverage()
 ((!coverage)) || find "$build" -name '*.gcda' -delete
 # If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
-meson_test $limit_s "$build" --num-processes $((2 * $(nproc))) "${!chosen[@]}" | progress
+meson_test $limit_s "$build" --num-processes $((2 * $(nproc))) "${names[@]}" | progress
 status=${PIPESTATUS[0]}
 
 if ((status == 124 || status == 137)); then

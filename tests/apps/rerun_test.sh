@@ -78,7 +78,7 @@ check 'one that fails three times has failed' \
 	'((status == 1)) && lists "test.sh: 1 passed, 1 failed, 0 skipped" && (($(runs_of b/3) == 3)) && [[ $got == *"failed: b/3;"* ]]'
 run 'b/0 b/1' scripts/test.sh --no-rerun
 check '--no-rerun runs none again' '((status == 1 && $(runs_of b/1) == 1)) && lists "test.sh: 1 passed, 1 failed, 0 skipped"'
-run "$(printf 'b/1 x%s/1 ' {1..10})" scripts/test.sh
+run "b/1 $(printf 'x%s/1 ' {1..10})" scripts/test.sh
 check 'after 11 failures none is run again' '((status == 1 && $(runs_of b/1) == 1)) && [[ $got == *"11 tests failed: more than 10"* ]]'
 
 printf 'b/1 2026-01-0%d slow\n' 1 2 >"$tree/tests/unstable"
