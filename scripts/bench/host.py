@@ -43,9 +43,9 @@ def lock(root):
 
 # The build -------------------------------------------------------------------------------------
 
-def run(text, command, output_too=False):
+def run(text, command, output_too=False, limit_s=None):
     """A step of the set-up. Its output is on the terminal, or if not wanted there only after a failure."""
-    ran = subprocess.run(command, capture_output=not output_too, text=True, check=False)
+    ran = subprocess.run(command, capture_output=not output_too, text=True, timeout=limit_s, check=False)
     if ran.returncode:
         said = '' if output_too else ':\n' + '\n'.join((ran.stdout + ran.stderr).splitlines()[-20:])
         raise Failed(f'{text}{said or "; see above"}')

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import time
 
 from bench import host, stats
@@ -119,9 +120,9 @@ class Session:
         path = self.out / 'hiccups.json'
         try:
             host.run('it failed', [self.programs['hiccup'], '--cpus', f'{self.cpus[0]},{self.cpus[1]}', '--duration', '2',
-                                   '--json', path])
+                                   '--json', path], limit_s=30)
             self.hiccups = json.loads(path.read_text())
-        except (Failed, KeyError, OSError, ValueError) as cause:
+        except (Failed, KeyError, OSError, ValueError, subprocess.TimeoutExpired) as cause:
             self.fail(f'hiccup: {cause}')
 
     def measure(self):

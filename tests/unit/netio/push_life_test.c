@@ -139,49 +139,57 @@ PUSH_TEST(a_push_socket_may_end_when_a_receiver_is_suspect)
 	assert_int_equal(pulls[0].messages, 2);
 }
 
+struct storm {
+	uint64_t dice;
+	unsigned deaths;
+	bool seen[100000];
+};
+
+/* One turn, after something that dice choose. */
+static void storm_turn(struct storm *storm)
+{
+	uint64_t random = dice_next(&storm->dice);
+	struct heard *pull = &pulls[random % 3];
+
+	switch (random >> 32 & 255) {
+	case 0:
+		if (pull->from) {
+			cut_connection(pull);
+			storm->deaths++;
+		}
+		break;
+	case 1:
+		if (pull->from)
+			netio_recv_socket_close(pull->from);
+		break;
+	case 2 ... 20:
+		pull->kept.more = 4;
+		break;
+	case 21 ... 50:
+		release_all(&pull->kept);
+		break;
+	default:
+		assert_true(next < sizeof(storm->seen) - 10);
+		push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
+	}
+	plx_loop_turn();
+	note_seen(storm->seen);
+}
+
 PUSH_TEST(no_message_is_lost_while_receivers_reconnect)
 {
-	static bool seen[100000];
-	uint64_t dice = 0;
-	unsigned deaths = 0;
+	static struct storm storm;
 
-	memset(seen, 0, sizeof(seen));
+	storm = (struct storm){0};
 	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
-	while (deaths < 30) {
-		uint64_t random = dice_next(&dice);
-		struct heard *pull = &pulls[random % 3];
-
-		switch (random >> 32 & 255) {
-		case 0:
-			if (pull->from) {
-				cut_connection(pull);
-				deaths++;
-			}
-			break;
-		case 1:
-			if (pull->from)
-				netio_recv_socket_close(pull->from);
-			break;
-		case 2 ... 20:
-			pull->kept.more = 4;
-			break;
-		case 21 ... 50:
-			release_all(&pull->kept);
-			break;
-		default:
-			assert_true(next < sizeof(seen) - 10);
-			push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
-		}
-		plx_loop_turn();
-		note_seen(seen);
-	}
+	wait_doing(storm.deaths == 30, storm_turn(&storm));
 	for (unsigned i = 0; i < 3; i++)
 		release_all(&pulls[i].kept);
 	TURN_UNTIL(push_stats().connected > 0 && push_stats().waiting == 0);
 	turn_ms(300);
-	note_seen(seen);
+	note_seen(storm.seen);
 	for (unsigned i = 0; i < next; i++)
-		assert_true(seen[i]);
+		assert_true(storm.seen[i]);
 	assert_int_equal(push_stats().messages, next);
 	assert_int_equal(push_stats().finished + push_stats().under_way, next);
 }
