@@ -3,7 +3,7 @@
 #| Install the packages that Pollux needs on this Debian release.
 #| Usage: scripts/setup.sh [--check] [--for GROUP,...]
 #|   --check      install nothing: print what is missing and how to install it; status 1 if anything is
-#|   --for GROUP  only packages for run, lib, build, test, bench or check (default: all of them)
+#|   --for GROUP  only packages for run, lib, build, test, bench, check or peers (default: all but peers)
 #| Packages, groups and releases: config/packages.debian. Installing needs root, or sudo.
 #| PLX_SKIP_SETUP=1 in the environment makes it do nothing, for systems other than Debian.
 set -euo pipefail
@@ -57,8 +57,8 @@ while (($#)); do
 	case $1 in
 	--check) check_only=1 ;;
 	--for)
-		[[ ${2-} =~ ^((run|lib|build|test|bench|check)(,|$))+$ ]] ||
-			die "--for: unknown group '${2-}'; there are run, lib, build, test, bench and check" 2
+		[[ ${2-} =~ ^((run|lib|build|test|bench|check|peers)(,|$))+$ ]] ||
+			die "--for: unknown group '${2-}'; there are run, lib, build, test, bench, check and peers" 2
 		IFS=, read -ra groups <<<"$2"
 		shift
 		;;

@@ -29,11 +29,11 @@ def iperf3(**more):
                       '--affinity {client_cpu} --json')
 
 
-def ucx(key, label, test, layer='', **more):
+def ucx(key, label, test, layer='', transports='', **more):
     """layer: options of a test of the layer below, which takes no transport from the environment."""
-    transport, once = key.split('-')[1], test == 'tag_lat'
-    per_s = (2e6 if transport == 'shm' else 5e4) * (1 if once else 4 if transport == 'shm' else 10)
-    line = f'env UCX_TLS={transport},self OMPI_MCA_btl=self $ucx_perftest -p {{port}}'
+    transports, once = transports or key.split('-')[1], test.endswith('_lat')
+    per_s = (5e4 if transports == 'tcp' else 2e6) * (1 if once else 10 if transports == 'tcp' else 4)
+    line = f'env UCX_TLS={transports},self OMPI_MCA_btl=self $ucx_perftest -p {{port}}'
 
     def measure(run):
         count = max(100, int(per_s * run.values['duration'] / (1 + run.size / 4096)))

@@ -16,9 +16,12 @@ FOLDER = 'build-bench'
 # A message passes many small functions of several files: link-time optimization inlines them.
 BUILD_OPTIONS = ('-Dbuildtype=release', '-Db_lto=true', '-Dtests=false', '-Dbench=true')
 # Programs that a host or a build may lack, and why.
-OTHERS = {'ucx_perftest': 'is not installed', 'iperf3': 'is not installed', 'ib_send_lat': 'is not installed (perftest)'}
-OPTIONAL = OTHERS | dict.fromkeys(('raw-zmq', 'raw-zmq-stream'), 'was not built, as libzmq3-dev was not there when the '
-                                  'build folder was made')
+MPI, ICEORYX = (f'{name} is not installed (scripts/setup.sh --for peers)' for name in ('Open MPI', 'iceoryx'))
+OTHERS = {'ucx_perftest': 'ucx_perftest is not installed (ucx-utils)', 'iperf3': 'iperf3 is not installed',
+          'ib_send_lat': 'ib_send_lat is not installed (perftest)', 'mpirun': MPI, 'iox-roudi': ICEORYX}
+BUILT = dict.fromkeys(('raw-zmq', 'raw-zmq-stream'), 'ZeroMQ is not installed (libzmq3-dev)') | {
+    'peer-mpi': MPI, 'peer-iceoryx': ICEORYX}
+OPTIONAL = OTHERS | BUILT
 KERNEL_OPTIONS = re.compile(r'\w*(cpus|nohz|rcu|irq|mitigations|idle|pstate|processor|tsc|clock|smt|preempt|hugepage)')
 
 
@@ -52,6 +55,13 @@ def run(text, command, output_too=False, limit_s=None):
     return ran.stdout
 
 
+def targets(folder, wanted):
+    """The paths of programs that meson builds, by name."""
+    found = json.loads(run('meson does not list its programs', ['meson', 'introspect', '--targets', folder]))
+    return {target['name']: target['filename'][0] for target in found
+            if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
+
+
 def build(session, wanted):
     """Install what is missing, build, and return the paths of programs by name; of the provider that is loaded as a
     module, its folder."""
@@ -62,9 +72,11 @@ def build(session, wanted):
     session.say(f'set-up, step 2 of 3: meson configures {FOLDER}')
     run(f'meson cannot set up {FOLDER}', ['bash', '-c', '. "$0" && configure "$@"', session.root / 'scripts/common.sh',
                                           folder, *BUILD_OPTIONS])
-    targets = json.loads(run('meson does not list its programs', ['meson', 'introspect', '--targets', folder]))
-    found = {target['name']: target['filename'][0] for target in targets
-             if target['type'] in ('executable', 'shared module') and target['name'] in wanted}
+    found = targets(folder, wanted)
+    if set(wanted) & set(BUILT) - set(found):  # their libraries may have been installed since the last time
+        for step in ('configure', '--clearcache'), ('setup', '--reconfigure'):
+            run(f'meson cannot update {FOLDER}', ['meson', *step, folder])
+        found = targets(folder, wanted)
     session.say('set-up, step 3 of 3: ninja builds (about two minutes the first time)')
     run('the build failed', ['ninja', '-C', folder, *(os.path.relpath(path, folder) for path in found.values())], True)
     return {name: path for name in OTHERS if (path := shutil.which(name))} | {
@@ -103,6 +115,15 @@ def cpus_of(text):
     return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
 
 
+def siblings(cpus, topology='/sys/devices/system/cpu'):
+    """The first two of these CPUs that are hyper-threads of one core, or nothing."""
+    for cpu in cpus:
+        threads = cpus_of(read(f'{topology}/cpu{cpu}/topology/thread_siblings_list'))
+        if len(pair := [thread for thread in threads if thread in cpus]) > 1:
+            return pair[:2]
+    return []
+
+
 def environment(root, cpus):
     """Before the runs."""
     return {
@@ -118,4 +139,5 @@ def environment(root, cpus):
         'system': found(r'^PRETTY_NAME="(.*)"', read('/etc/os-release')),
         'compiler': output(os.environ.get('CC', 'cc'), '--version').partition('\n')[0],
         'libfabric_version': library('libfabric'), 'zmq_version': library('libzmq'),
-        'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v'))}
+        'ucx_version': found(r'(\d+\.\d+\.\d+)', output('ucx_info', '-v')), 'mpi_version': library('ompi-c'),
+        'iceoryx_version': found(r'(\d+\.\d+\.\d+)', output('iox-roudi', '--version'))}

@@ -21,7 +21,7 @@ Exit status:
   2  wrong usage
   3  with --strict: everything ran, but a threshold was missed"""
 
-PARTS = ['rtt', 'stream', 'rings', 'idle', 'links', 'netio', 'services', 'verbs', 'instructions']
+PARTS = ['rtt', 'stream', 'rings', 'idle', 'links', 'netio', 'services', 'verbs', 'peers', 'instructions']
 MAIN = ['rtt', 'stream', 'netio']
 PEER = r'.+:\d+', 'HOST:PORT'
 FOLDER = r'.+', 'a folder'
@@ -32,7 +32,8 @@ OPTIONS = (
     ('only', 'PART', ('|'.join(PARTS), f"one of {' '.join(PARTS)}"),
      'one part with all its rows: rtt (round trips), stream (one-way messages), rings (rings, pools, hops), idle (CPU '
      "against latency), links (thousands of idle links), netio (NetIO's sockets), services (calls), verbs (round trips "
-     'over RDMA devices) or instructions (per message, by callgrind)'),
+     'over RDMA devices), peers (shared memory, against UCX, Open MPI and iceoryx) or instructions (per message, by '
+     'callgrind)'),
     ('quick', '', None, 'short rounds, as without --full and --only'),
     ('rounds', 'N', (r'[1-9]\d{0,3}', 'a whole number from 1 to 9999'), 'number of rounds'),
     ('duration', 'S', (r'(?=.*[1-9])\d{1,5}(\.\d{1,3})?', 'seconds above 0, such as 5 or 0.7'), 'seconds of a run'),

@@ -34,11 +34,12 @@ class Row:
     silent: bool = False          # its server prints no line "listening on"
     listen: str = '127.0.0.1:0'
     held: tuple = ()              # a client that is stopped once it has printed a pattern
+    daemon: tuple = ()            # that both ends need, and what it prints when it is ready
     measure: Callable | None = None  # of a Run, if not the part's
     more: dict = field(default_factory=dict)  # fields of its results
 
     def programs(self):
-        return set(re.findall(r'\$([\w-]+)', ' '.join((self.server, self.client, *self.held))))
+        return set(re.findall(r'\$([\w-]+)', ' '.join((self.server, self.client, *self.held, *self.daemon))))
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ def only(*sizes):
     return lambda size: size in sizes
 
 
-def baseline(key, label, program, options='', ours=False, **more):
+def baseline(key, label, program, options='', ours=False, server_options='', **more):
     """A program of tests/perf: the same options for both ends."""
-    return Row(key, ours=ours, label=label, server=f'{program} --listen {{listen}} {options} --cpu {{server_cpu}}',
+    return Row(key, ours=ours, label=label,
+               server=f'{program} --listen {{listen}} {server_options} {options} --cpu {{server_cpu}}',
                client=f'{program} {CLIENT} {options} --cpu {{client_cpu}}', **more)
 
 
@@ -89,6 +91,7 @@ class Part:
     pooled = False          # histograms of all rounds of a row become one
     start_s = 0.6           # both ends, and warming up
     accepts_doubt = False   # if a program doubts its figures twice, they count
+    between_cpus = True     # its round trips are between the CPUs of the probed cache line
     watched = False         # the CPU time of both ends, in `watches` of a run
     plots = ()
     warmups = (5000, 1000, 100)  # messages of up to 4 KiB, up to 64 KiB, more
@@ -189,11 +192,15 @@ class Part:
 
     def measure(self, run):
         """What a run measured, or Failed."""
+        if run.row.daemon:
+            run.start_ready('daemon', *run.row.daemon)
         if run.row.server:
             run.serve()
         if run.row.held:
-            run.hold(*run.row.held)
+            run.start_ready('stopped', *run.row.held).stop()
         run.client(watch=self.watched)
+        if run.row.daemon:
+            run.finish(run.server)  # it signs off from the daemon
         return self.read(run)
 
     def read(self, run):
@@ -218,7 +225,11 @@ class Part:
         ratios = [a / b for a, b in stats.pairs(runs, row.key, base, first['size_bytes'], name)] if base else []
         fields = {'provider', 'idle', 'count', 'doubted', *self.columns, *row.more}
         found = stats.combine([{field: run[field] for field in run if field in fields} for run in group])
-        return found | self.pool(group, state) | {
+        found |= self.pool(group, state)
+        line = self.between_cpus and stats.median(run.get('pair_ns') or stats.median(run['line_ns']) for run in group)
+        if line and found.get('p50_ns'):
+            found['cache_lines'] = found['p50_ns'] / line
+        return found | {
             'key': row.key, 'size_bytes': first['size_bytes'], 'figure': name, 'rounds': len(group), 'state': state,
             'ours': row.ours, 'base': base, 'ratio': stats.median(ratios),
             'ratio_least': min(ratios, default=None), 'ratio_greatest': max(ratios, default=None)}

@@ -60,6 +60,9 @@ def headline(summary):
         ('shm-poll', '{} µs between two processes over shared memory'), ('tcp-poll', '{} µs over TCP'),
         ('raw-tcp', '{} over plain sockets'), ('raw-zmq', '{} with ZeroMQ'),
         ('self-test', '{} to the process that runs, and back')) if any(row['key'] == key for row in rows)]
+    own = next((row for row in rows if row['key'] == 'shm-poll'), {})
+    if line := line_of(summary, own):
+        texts[0] += f' ({own["p50_ns"] / line:.1f} × a bare cache line there and back, {line:.0f} ns)'
     return f"On this host a round trip of 64 B takes {', '.join(texts)}." if texts else \
         f"Measured on this host: {', '.join(summary['parts'])}."
 
@@ -89,6 +92,14 @@ def cache_line(cpus):
         f"{cpus.get('line_ns') or 'n/a'} ns"
 
 
+def line_of(summary, row):
+    """The round trip of a cache line between the two CPUs of a row of round trips; None if unknown."""
+    cpus = summary['cpus']
+    if row.get('cache_lines'):
+        return row['p50_ns'] / row['cache_lines']
+    return row.get('p50_ns') and cpus.get(f"{row['state']}_ns", cpus.get('line_ns'))
+
+
 # Tables ----------------------------------------------------------------------------------------
 
 def facts(summary):
@@ -103,7 +114,8 @@ def facts(summary):
             ['measured against', host.get('peer')], ['governor', host.get('governor')],
             ['system', f"{host['system']}, {host['kernel']}, {host['compiler']}"],
             ['libraries', f"libfabric {host['libfabric_version']}, UCX {host['ucx_version']}, "
-             f"ZeroMQ {host['zmq_version']}"], ['kernel options', host['kernel_options']], ['runs', '; '.join(runs)],
+             f"ZeroMQ {host['zmq_version']}" + ''.join(f', {name} {host[field]}' for name, field in (
+                 ('Open MPI', 'mpi_version'), ('iceoryx', 'iceoryx_version')) if host.get(field, 'unknown') != 'unknown')], ['kernel options', host['kernel_options']], ['runs', '; '.join(runs)],
             *([name, text] for name, texts in (('note', notes(summary)), ('left out', summary['left_out']),
                                                ('failed', summary['failures'])) for text in texts)]
     rows = [row for row in rows if row[1]]
@@ -116,7 +128,9 @@ def by_state(summary, rows, heads, cells):
     found = {(row['key'], row['state'], row['size_bytes']): row for row in reversed(rows)}
     title = heads[:1]
     for state in states:
-        where = '' if state == stats.ONE else f", CPUs {state} ({summary['cpus'].get(state + '_ns')} ns)"
+        line = summary['cpus'].get('line_ns' if state == stats.ONE else f'{state}_ns')
+        where = '' if state == stats.ONE else f', CPUs {state}'
+        where += f', cache line {line} ns' if line and state == stats.ONE else f' ({line} ns)' if line else ''
         title += [heads[1] + where, *heads[2:]]
     ours = {row['key']: 'own' if row.get('ours') else '' for row in rows}
     return 'table', title, [[label_of(key), *(cell for state in states for cell in cells(
@@ -126,9 +140,10 @@ def by_state(summary, rows, heads, cells):
 def overview(summary):
     """The most important figures, with the states of the CPUs next to each other."""
     parts, blocks = summary['parts'], []
-    trips = [row for row in parts.get('rtt', {}).get('rows', []) if row['size_bytes'] == 64]
+    trips = [row for part in ('rtt', 'peers') for row in parts.get(part, {}).get('rows', [])
+             if row['size_bytes'] == 64 and row.get('p50_ns')]
     flows = [row | {'messages_per_s': row.get('messages_per_s') or row['mmsg_per_s'] * 1e6}
-             for part in ('stream', 'netio') for row in parts.get(part, {}).get('rows', [])
+             for part in ('stream', 'netio', 'peers') for row in parts.get(part, {}).get('rows', [])
              if row.get('messages_per_s') or row.get('mmsg_per_s')]
 
     def rates(row):
@@ -136,9 +151,11 @@ def overview(summary):
         return [f'{small / 1e6:.2f}' if small else '', f'{large * (1 << 20) / 1e9:.1f}' if large else '']
 
     def percentiles(row):
-        return [stats.us(row(64)[name]) if row(64).get(name) else '' for name in ('p50_ns', 'p90_ns', 'p99_ns')]
+        found = [stats.us(row(64)[name]) if row(64).get(name) else '' for name in ('p50_ns', 'p90_ns', 'p99_ns')]
+        line = line_of(summary, row(64))
+        return [found[0], f"{row(64)['p50_ns'] / line:.1f}" if line else '', *found[1:]]
     for rows, title, heads, cells in (
-            (trips, 'Round trips of 64 B, in µs', ['full round trip', 'p50', 'p90', 'p99'], percentiles),
+            (trips, 'Round trips of 64 B, in µs', ['full round trip', 'p50', 'cache lines', 'p90', 'p99'], percentiles),
             (flows, 'One way', ['messages that arrived', '64 B, M/s', '1 MiB, GB/s'], rates)):
         blocks += [('h2', title), by_state(summary, rows, heads, cells)] if rows else []
     rows = [[one['what'], stats.digits(one['ratio']),
@@ -164,7 +181,7 @@ def details(out, summary, parts):
 
 def table_of(part, figure, rows):
     """Columns that some row has; the main figure first, with its least and greatest value."""
-    names = [name for name in dict.fromkeys((figure, *part.columns)) if any(row.get(name) is not None for row in rows)]
+    names = [name for name in dict.fromkeys((figure, 'cache_lines', *part.columns)) if any(row.get(name) is not None for row in rows)]
     columns = [['', *(row['key'] for row in rows)]]
     for name in names:
         columns.append([stats.label(name), *(stats.text(row, name) for row in rows)])

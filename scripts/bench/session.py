@@ -98,18 +98,20 @@ class Session:
         missing = [] if self.runner else sorted(set(names) - set(self.programs))
         for program in missing:
             if program in host.OPTIONAL:
-                self.leave_out(f'{part}: {program} {host.OPTIONAL[program]}')
+                self.leave_out(f'{part}: {host.OPTIONAL[program]}')
             else:
                 self.failures.append(f'{part}: the build has no program {program}')
         return not missing
 
-    def probe_line(self):
-        """Measure the round trip of a cache line between the CPUs; None if that is impossible."""
+    def line_between(self, cpus):
+        """The round trip of a cache line between two CPUs; None if it cannot be measured."""
         if not self.probe and self.options.mode == 'local' and 'cache-line' in self.programs:
-            text = host.output(self.programs['cache-line'], *map(str, self.cpus[:2]))
-            self.lines.append(float(text) if text else None)
-        else:
-            self.lines.append(self.probe and self.probe())
+            text = host.output(self.programs['cache-line'], *map(str, cpus))
+            return float(text) if text else None
+        return self.probe and self.probe()
+
+    def probe_line(self):
+        self.lines.append(self.line_between(self.cpus[:2]))
         with open(self.out / 'runs/lines', 'a', encoding='utf-8') as file:
             print(json.dumps(self.lines[-1]), file=file)
         return self.lines[-1]
@@ -235,12 +237,12 @@ class Run:
             self.watches = {'server': Watch(self.server), 'client': Watch(client)}
         self.finish(client)
 
-    def hold(self, line, pattern):
-        """Start a process that is stopped once it has printed the pattern."""
-        process = self.start('stopped', line)
+    def start_ready(self, name, line, pattern):
+        """Start a process, and wait until it has printed the pattern."""
+        process = self.start(name, line)
         if not process.wait_for(pattern, 30):
             raise Failed(f'{process.name}: {process.last_words()}')
-        process.stop()
+        return process
 
     def read(self, name=None):
         """JSON that a program wrote to the run's folder."""

@@ -22,7 +22,7 @@ LABELS = {name: (name.removesuffix('_ns').replace('p99_9', 'p99.9').replace('_',
     'mmsg_per_s': ('million messages a second', 1), 'gbit_per_s': ('Gb a second', 1),
     'rate_per_s': ('million calls a second', 1e6), 'cpu_percent': ('CPU %', 1), 'wakes_per_s': ('wakes/s', 1),
     'cycles_per_elem': ('cycles per element', 1), 'peer_cycles_per_elem': ("DPDK's cycles per element", 1),
-    'hop_ns': ('p50, ns', 1), 'hop_p99_ns': ('p99, ns', 1), 'turn_ns': ('turn, ns', 1),
+    'cache_lines': ('cache lines', 1), 'hop_ns': ('p50, ns', 1), 'hop_p99_ns': ('p99, ns', 1), 'turn_ns': ('turn, ns', 1),
     'longest_turn_ns': ('longest turn, ms', 1e6), 'bytes_per_link': ('KiB a link', 1024)}
 # What a row takes from its runs, if that is not the median; texts are those of the first run.
 COMBINED = {'min_ns': min, 'max_ns': max, 'longest_turn_ns': max, 'count': sum, 'lost': sum, 'alarms': sum,

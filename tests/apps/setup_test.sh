@@ -33,7 +33,7 @@ expect 1 'Nothing was changed' on "$fedora" scripts/setup.sh
 expect 1 'libfabric-dev' on "$fedora" scripts/setup.sh --for build
 expect 1 "this system is 'Debian 14'" on 'ID=debian\nVERSION_CODENAME=forky\nPRETTY_NAME="Debian 14"\n' scripts/setup.sh
 expect 1 "this system is 'unknown'" on '' scripts/setup.sh --check
-expect 2 "unknown group 'nothing'; there are run, lib, build, test, bench and check" scripts/setup.sh --for nothing
+expect 2 "unknown group 'nothing'; there are run, lib, build, test, bench, check and peers" scripts/setup.sh --for nothing
 
 expect 2 'give a release' scripts/test-on.sh
 expect 2 "unknown release 'sarge'; config/packages.debian has bookworm, trixie" scripts/test-on.sh sarge

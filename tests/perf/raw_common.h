@@ -38,6 +38,7 @@ struct raw_options {
 	bool listen;
 	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: faster for one link on its tcp 1.17 */
 	bool copy;            /* messages are copied for sending */
+	bool one_way;         /* of a program with both: a stream, not round trips */
 	bool sleeps;          /* waits in epoll_wait instead of spinning */
 };
 
@@ -75,8 +76,9 @@ static inline size_t raw_mark_bytes(uint64_t size)
 	return size == sizeof(uint64_t) ? sizeof(struct raw_mark) : sizeof(uint64_t);
 }
 
-/* A baseline: of round trips (ping) or streams (stream). message: what it sends, of the requested
- * size, with the common pattern. All return 0, or -errno with the text in plx_error(). */
+/* A baseline: of round trips (ping), streams (stream) or both (--one-way). message: what it sends,
+ * of the requested size, with the common pattern. All return 0, or -errno with the text in
+ * plx_error(). */
 struct raw_program {
 	const char *provider;
 	const char *idle;            /* NULL: as --idle says */
@@ -92,6 +94,12 @@ struct raw_program {
 /* This program's baseline. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
  * the result. */
 extern const struct raw_program raw_program;
+
+/* Whether it measures a stream. */
+static inline bool raw_streams(const struct raw_options *options)
+{
+	return raw_program.stream && (options->one_way || !raw_program.ping);
+}
 
 /* End cleanly on SIGINT and SIGTERM. libfabric and its providers install handlers, so call this
  * after the endpoint is created. */

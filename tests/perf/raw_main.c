@@ -50,6 +50,7 @@ static const struct plx_option chosen[] = {
 	PLX_CHOICE("cq", "KIND", &cq, cqs, "completion queue: fd (can sleep) or none (default fd)"),
 	PLX_CHOICE("idle", "HOW", &idle, idles,
 		   "poll, or event: sleep until a message is there (default poll)"),
+	PLX_FLAG("one-way", &values.one_way, "measure messages one way, not round trips"),
 	PLX_FLAG("copy", &values.copy, "client: send copies, not from where messages lie"),
 	PLX_UINT("window", "N", &values.window, 1, RAW_POSTED_MAX,
 		 "sends in flight, unless injected (default by size)"),
@@ -181,7 +182,7 @@ static int run(void)
 		return rc;
 	if (values.listen)
 		return raw_program.serve(&values);
-	return raw_program.stream ? measure_flow() : measure_trips();
+	return raw_streams(&values) ? measure_flow() : measure_trips();
 }
 
 int main(int argc, char **argv)

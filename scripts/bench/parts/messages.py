@@ -2,11 +2,13 @@
 """Messages between two processes, against other transports. The part rtt: full round trips, polled and asleep. The
 part stream: one way at full speed; what counts is what was received. The part live, run only by --live HOST:PORT: calls
 of the self-test of a running, busy Pollux process."""
+from bench import host
 from bench.baselines import iperf3, ucx
 from bench.part import CLIENT, Part, Plot, Row, baseline, only, ping, plx
 
 MAIN, SMALL = {'main': True}, {'has': only(64)}
 PLX_SHM = 'env FI_PROVIDER_PATH=$plx_shm-fi $raw-fi'
+SMT = 'shm-poll-smt'
 SHM = {'listen': 'pollux-bench'}  # a provider without addresses
 
 
@@ -23,6 +25,7 @@ class Rtt(Part):
                  bases=('raw-fi-shm',)),
         baseline('raw-fi-shm', 'libfabric, shared memory', '$raw-fi-shm', **MAIN, **SHM),
         ping('shm-poll', 'Pollux, shared memory', 'poll', 'shm', bases=('raw-fi-plxshm', 'raw-fi-shm'), **MAIN),
+        ping(SMT, 'Pollux, shared memory, hyper-threads of one core', 'poll', 'shm', bases=('shm-poll',), **SMALL),
         ucx('ucx-shm', 'UCX, shared memory', 'tag_lat', bases=('raw-fi-shm',), **MAIN),
         ping('shm-adaptive', 'Pollux, shared memory, adaptive', 'adaptive', 'shm', bases=('shm-poll',), **MAIN, **SMALL),
         baseline('raw-eventfd', 'eventfd, asleep', '$raw-eventfd', **SMALL, **SHM),
@@ -46,6 +49,28 @@ class Rtt(Part):
     main_sizes = (64,)
     seconds = (5, 0.5)
     pooled = True
+
+    def begin(self, session):
+        self.siblings = host.siblings(session.cpus)
+        if self.siblings == session.cpus[:2]:
+            session.notes.append(f'CPUs {session.cpus[0]} and {session.cpus[1]}, on which the rows run, are hyper-threads '
+                                 'of one core: between cores round trips take longer.')
+        super().begin(session)
+
+    def chooses(self, row):
+        if not super().chooses(row):
+            return False
+        if row.key == SMT and not self.siblings:
+            self.session.leave_out(f'rtt: {SMT}: no two of the allowed CPUs are hyper-threads of one core')
+        return row.key != SMT or bool(self.siblings)
+
+    def prepare(self, run):
+        if run.row.key == SMT:
+            run.values |= dict(zip(('server_cpu', 'client_cpu'), self.siblings))
+
+    def read(self, run):
+        line = {'pair_ns': run.session.line_between(self.siblings)} if run.row.key == SMT else {}
+        return run.read() | line
 
 
 def one_way(key, label, provider, **more):

@@ -59,6 +59,7 @@ class Verbs(Part):
     seconds = (2, 0.5)
     warmups = (1000, 50, 50)
     pooled = True
+    between_cpus = False  # but between those near the device
 
     def begin(self, session):
         self.session, devices = session, usable_devices(self.info(session))
