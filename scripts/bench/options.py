@@ -28,7 +28,8 @@ FOLDER = r'.+', 'a folder'
 
 # (option, value, pattern of the value and what is allowed, text); without a value it is a flag.
 OPTIONS = (
-    ('full', '', None, 'all parts with all rows, in long rounds: about 80 minutes; with --quick 22'),
+    ('full', '', None, 'all parts with all rows, in long rounds: about 80 minutes; with --quick '
+     '22; with Open MPI or iceoryx installed 95 and 26'),
     ('only', 'PART', ('|'.join(PARTS), f"one of {' '.join(PARTS)}"),
      'one part with all its rows: rtt (round trips), stream (one-way messages), rings (rings, pools, hops), idle (CPU '
      "against latency), links (thousands of idle links), netio (NetIO's sockets), services (calls), verbs (round trips "

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts of the bench: what they read from programs, their thresholds, and their command lines."""
 import collections
+import os
 import unittest
 from unittest import mock
 
 from bench_fake import BenchCase, trips
 
-from bench import baselines, limits, schema
+from bench import baselines, host, limits, report, schema
 from bench.parts import ALL, verbs
 from bench.processes import Failed
 from bench.session import Run, fill
@@ -127,6 +128,122 @@ class Thresholds(BenchCase):
         got = part.summarize([runs[0], runs[3]])
         self.assertEqual([(one['ratio'], one['ok'], one['note']) for one in got['thresholds']],
                          [(None, None, 'n/a: CPU state changed')])
+
+
+class Peers(BenchCase):
+    RATES = {'shm-stream': 10e9, 'ucx-tag-bw': 8e9, 'ucx-am-bw': 12e9, 'mpi-bw': 11e9, 'mpi-bw-cma': 12e9,
+             'ucx-tag-bw-cma': 9e9, 'netio-unbuffered': 9e9, 'netio-buffered': 9.4e9}
+
+    def made_up(self, run):
+        trips_ns = {'shm-poll': 700, 'bare': 300}.get(run.row.key, 900)
+        return trips(trips_ns) if run.row.figure else {'count': 1, 'bytes_per_s': self.RATES.get(run.row.key, 1e9)}
+
+    def test_each_row_runs_and_is_compared(self):
+        status, session = self.bench(self.made_up, '--only', 'peers', '--quick', '--rounds', '1')
+        result = schema.load(session.out)['parts']['peers']
+        row = {(row['key'], row['size_bytes']): row for row in result['rows']}
+        self.assertEqual((status, len(row)), (0, 68))
+        self.assertEqual([round(row[key][field], 3) for key, field in (
+            (('mpi-lat', 64), 'ratio'), (('mpi-lat', 64), 'cache_lines'), (('shm-stream', 4096), 'ratio'),
+            (('mpi-bw-cma', 65536), 'ratio'))], [1.286, 9, 1.25, 1.2])
+        self.assertEqual({one['what'].removeprefix('peers, '): (one['ratio'], one['ok']) for one in result['thresholds']
+                          if '4 KiB' in one['what'] or '64 KiB' in one['what'] or 'shm-poll' in one['what']}, {
+            'shm-poll over ucx-am-lat and mpi-lat, p50_ns, 64 B': (0.7778, True),
+            'shm-stream over ucx-tag-bw, bytes_per_s, 4 KiB': (1.25, False),
+            'shm-stream over ucx-am-bw, bytes_per_s, 4 KiB': (0.8333, False),
+            'shm-stream over mpi-bw and ucx-tag-bw, bytes_per_s, 64 KiB': (0.9091, False),
+            'shm-stream over mpi-bw-cma and ucx-tag-bw-cma, bytes_per_s, 64 KiB': (0.8333, False),
+            'netio-unbuffered over shm-stream, bytes_per_s, 64 KiB': (0.9, False)})
+        page = (session.out / 'report.md').read_text()
+        self.assertRegex(page, r'full round trip +\| p50, cache line 100 ns +\| cache lines ')
+        self.assertRegex(page, r'\| Pollux, shared memory +\| 0.70 +\| 7.0 +\|')
+
+    def test_rows_of_missing_software_are_left_out_with_what_installs_it(self):
+        names = {name for row in ALL['peers'].rows for name in row.programs()} - {'peer-mpi', 'iox-roudi'}
+        for chosen, count in ((('--only', 'peers'), 13), (('--full',), 13)):
+            session = self.session(None, *chosen)
+            session.use(dict.fromkeys(names, '/bin/false'))
+            part = ALL['peers']()
+            part.begin(session)
+            self.assertEqual((len(part.chosen), session.failures, session.left_out), (count, [], [
+                *(f'peers: {key}: {host.MPI}' if 'mpi' in key else f'peers: {key}: {host.ICEORYX}'
+                  for key in ('mpi-lat', 'iceoryx-lat', 'mpi-bw', 'mpi-bw-cma', 'iceoryx-bw'))]))
+            self.assertIn('scripts/setup.sh --for peers', session.left_out[0])
+        session.use(dict.fromkeys(names - {'peer-iceoryx'}, '/bin/false'))
+        session.left_out.clear()
+        part.begin(session)
+        self.assertEqual((part.chosen, session.left_out), ([], [f'peers: {host.MPI} and {host.ICEORYX}']))
+
+    def test_each_end_has_its_cpu_and_its_transport(self):
+        lines = {}
+
+        def runner(run):
+            programs = {name: name for name in run.row.programs()}
+            lines[run.row.key, run.size] = [' '.join(fill(line, programs | run.values | {'address': 'A', 'port': 7}))
+                                            for line in (run.row.server, run.row.client)]
+            return self.made_up(run)
+        self.bench(runner, '--only', 'peers', '--quick', '--rounds', '1')
+        job = lines['mpi-bw', 64][1]
+        self.assertRegex(job, 'mechanism none --mca smsc .* --listen pollux-peers --cpu 0 --size 64 --one-way : -np 1 peer-mpi '
+                              '--connect pollux-peers --size 64 .* --cpu 1 --one-way$')
+        self.assertIn('single_copy_mechanism cma -np', lines['mpi-bw-cma', 65536][1])
+        self.assertIn('UCX_TLS=posix,cma,self', lines['ucx-tag-bw-cma', 65536][0])
+        self.assertRegex(lines['netio-unbuffered', 64][0], '--rx-buf 65536')
+        self.assertRegex(lines['iceoryx-lat', 256][0], '^peer-iceoryx --listen pollux-peers --size 256 .*--cpu 0$')
+
+    def test_figures_of_netios_sockets_are_bytes(self):
+        part = self.begin('peers')
+        run = Run(part.session, part, next(row for row in part.rows if row.key == 'netio-buffered'), 64, 1)
+        for text, expected in (('[{"messages": 7, "mmsg_per_s": 2}]', {'count': 7, 'messages_per_s': 2e6, 'bytes_per_s': 128e6}),
+                               ('{"p50_ns": 5}', {'p50_ns': 5})):
+            (run.folder / 'netio-buffered.json').write_text(text)
+            self.assertEqual(part.read(run), expected)
+        (run.folder / 'netio-buffered.json').write_text('[]')
+        self.assertRaisesRegex(Failed, 'nothing was measured', part.read, run)
+
+
+class HyperThreads(BenchCase):
+    """The row between two hyper-threads of one core, and its own cache line."""
+    def topology(self, **threads):
+        for cpu, text in threads.items():
+            folder = self.folder / cpu / 'topology'
+            folder.mkdir(parents=True)
+            (folder / 'thread_siblings_list').write_text(text + '\n')
+        return str(self.folder)
+
+    def test_siblings_are_two_allowed_cpus_of_one_core(self):
+        root = self.topology(cpu0='0,4', cpu1='1,5', cpu5='1,5', cpu2='2', cpu3='3,7')
+        for cpus, expected in (([0, 1, 4, 5], [0, 4]), ([0, 1, 5], [1, 5]), ([0, 1, 2, 3], []), ([9], [])):
+            self.assertEqual(host.siblings(cpus, root), expected)
+
+    def run_rtt(self, siblings):
+        seen = {}
+
+        def runner(run):
+            seen[run.row.key] = run.values['server_cpu'], run.values['client_cpu']
+            return trips(100) | ({'pair_ns': 50} if run.row.key == 'shm-poll-smt' else {})
+        with mock.patch.object(host, 'siblings', lambda cpus: siblings):
+            _, session = self.bench(runner, '--only', 'rtt', '--quick', '--rounds', '1', '--sizes', '64',
+                                    probe=lambda: 400)
+        return seen, session
+
+    def test_its_ends_run_there_and_its_ratio_is_over_the_line_between_them(self):
+        seen, session = self.run_rtt([3, 7])
+        self.assertEqual((seen['shm-poll-smt'], seen['shm-poll']), ((3, 7), tuple(session.cpus[:2])))
+        summary = schema.load(session.out)
+        rows = {row['key']: row for row in summary['parts']['rtt']['rows']}
+        self.assertEqual([rows[key]['cache_lines'] for key in ('shm-poll', 'shm-poll-smt')], [0.25, 2])
+        self.assertIn('0.10 µs between two processes over shared memory (0.2 × a bare cache line there and back, 400 ns)',
+                      report.headline(summary))
+
+    def test_without_such_cpus_it_is_left_out(self):
+        seen, session = self.run_rtt([])
+        self.assertNotIn('shm-poll-smt', seen)
+        self.assertEqual(session.left_out, ['rtt: shm-poll-smt: no two of the allowed CPUs are hyper-threads of one core'])
+
+    def test_if_the_rows_run_there_a_note_says_it(self):
+        cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.assertIn('are hyper-threads of one core', ' '.join(self.run_rtt(cpus)[1].notes))
 
 
 class Verbs(BenchCase):

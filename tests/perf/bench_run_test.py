@@ -248,6 +248,20 @@ class Starting(BenchCase):
         (self.folder / 'file/build-bench').touch()
         self.assertRaisesRegex(Failed, 'cannot be written, and bench.sh builds there', host.lock, self.folder / 'file')
 
+    def test_a_library_that_came_after_the_build_folder_is_found(self):
+        steps = []
+
+        def run(_, command, *more):
+            steps.append([*map(str, command)][:3])
+            names = ['plx-ping'] + ['peer-mpi'] * (['meson', 'setup', '--reconfigure'] in steps)
+            return json.dumps([{'name': name, 'type': 'executable', 'filename': [f'/b/{name}']} for name in names])
+        session = self.session(None)
+        with mock.patch.object(host, 'run', run), mock.patch.object(host.subprocess, 'run') as installed:
+            installed.return_value.returncode = 0
+            self.assertNotIn(['meson', 'setup', '--reconfigure'], host.build(session, {'plx-ping'}) and steps)
+            self.assertEqual(host.build(session, {'plx-ping', 'peer-mpi'})['peer-mpi'], '/b/peer-mpi')
+        self.assertIn(['meson', 'configure', '--clearcache'], steps)
+
     def test_help_lists_every_option(self):
         said = io.StringIO()
         with contextlib.redirect_stdout(said), self.assertRaises(SystemExit):

@@ -89,6 +89,28 @@ FI_SHM_DISABLE_CMA=1 meet raw-fi-shm-stream "pollux-test-$$" 65536 "$rates"
 meet raw-fi-stream '[::1]:0' 65536 "$rates" --provider "${own[-1]}" --window 3 --posted 2
 check 'nothing stays in /dev/shm' '[[ -z $(find /dev/shm -name "*pollux-test-$$*") ]]'
 
+# Those with which the part peers compares, if they are installed.
+if [[ -x $programs/peer-mpi ]]; then
+	for ends in '' --one-way; do
+		rm -f "$temp/it.json"
+		start mpirun timeout 60 mpirun --allow-run-as-root --bind-to none --host localhost:2 --mca pml ob1 --mca btl vader,self \
+			-np 1 "$programs/peer-mpi" --listen x --size 65536 $ends : \
+			-np 1 "$programs/peer-mpi" --connect x --size 65536 $ends --warmup 2 --count 1000 --out "$temp" --name it
+		ends "$pid"
+		status=$?
+		check "peer-mpi $ends" '((status == 0 || status == 3))'
+		figures ".count == 1000 and .size_bytes == 65536 and .provider == \"mpi\" and (.p50_ns or $rates)"
+	done
+fi
+if [[ -x $programs/peer-iceoryx ]] && command -v iox-roudi >/dev/null; then
+	start roudi iox-roudi --monitoring-mode off
+	roudi=$pid
+	check 'RouDi is ready' 'wait_until "grep -q \"ready for clients\" $temp/roudi"'
+	meet peer-iceoryx "pollux-test-$$" 64 .p50_ns
+	meet peer-iceoryx "pollux-test-$$" 64 "$rates" --one-way
+	stops_well RouDi "$roudi"
+fi
+
 # Of a lcore with more links: what the bench takes from these two must be there.
 listen link-beside 127.0.0.1:0 --provider tcp --idle poll
 start client timeout 60 "$programs/link-beside" --provider tcp --idle poll --connect "$address" --duration 300ms --warmup 10 \

@@ -13,7 +13,7 @@ TRIPS, RATE, LINK = {'figure': 'p50_ns', 'has': only(64, 256, 4096)}, {'bases': 
 STREAM = {'has': lambda size: size != 256}
 LARGE, SMALL = {'has': lambda size: size >= 65536}, {'has': lambda size: size <= 8192 and size != 256}
 SOME = {'has': only(64, 65536, 1 << 20)}
-POSIX_AM = '-x posix -d memory -D {data}'  # UCX's lower layer: active messages
+POSIX_AM = '-x posix -d memory -D'  # UCX's lower layer: active messages
 # Other software names the transport `vader`, later `sm`; it then copies with `smsc`.
 MPIRUN = ('$mpirun --allow-run-as-root --bind-to none --host localhost:2 --mca pml ob1 --mca btl vader,self '
           '--mca btl_vader_single_copy_mechanism ')
@@ -41,12 +41,13 @@ class Peers(Part):
     rows = (
         baseline('bare', 'a bare cache line', '$raw-bare', figure='p50_ns', has=only(64), **SHM),
         ping('shm-poll', 'Pollux, shared memory', 'poll', 'shm', bases=('ucx-am-lat', 'mpi-lat', 'iceoryx-lat'), **TRIPS),
-        ucx('ucx-am-lat', 'UCX, active messages', 'am_lat', POSIX_AM, 'posix', bases=('shm-poll',), **TRIPS),
+        ucx('ucx-am-lat', 'UCX, active messages', 'am_lat', f'{POSIX_AM} bcopy', 'posix', bases=('shm-poll',), **TRIPS),
         ucx('ucx-tag-lat', 'UCX, tagged', 'tag_lat', '', 'posix', bases=('shm-poll',), **TRIPS),
         mpi('mpi-lat', 'Open MPI', '', bases=('shm-poll',), **TRIPS),
         iceoryx('iceoryx-lat', 'iceoryx, copied', '', bases=('shm-poll',), **TRIPS),
         one_way('shm-stream', 'Pollux, shared memory', 'shm', bases=('ucx-tag-bw', 'mpi-bw', 'iceoryx-bw'), **STREAM),
-        ucx('ucx-am-bw', 'UCX, active messages', 'am_bw', POSIX_AM, 'posix', **SMALL, **RATE),
+        ucx('ucx-am-bw', 'UCX, active messages', 'am_bw', f'{POSIX_AM} {{data}}', 'posix', **SMALL,
+            **RATE),
         ucx('ucx-tag-bw', 'UCX, tagged', 'tag_bw', '', 'posix', **STREAM, **RATE),
         ucx('ucx-tag-bw-cma', 'UCX, tagged, CMA', 'tag_bw', '', 'posix,cma', **LARGE, **RATE),
         mpi('mpi-bw', 'Open MPI', '--one-way', **STREAM, **RATE),
