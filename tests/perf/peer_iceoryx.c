@@ -47,7 +47,7 @@ static int open_side(const struct raw_options *options, struct side *side, uint8
 	*side = (struct side){.buffer = buffer, .size = options->size};
 	if (!buffer)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "%s-%s", options->host, there);
+	snprintf(name, sizeof(name), "%.80s-%s", options->host, there);
 	iox_runtime_init(name); /* ends the program if there is no RouDi */
 	raw_catch_signals();
 	iox_pub_options_init(&pub);
