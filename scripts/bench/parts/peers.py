@@ -17,6 +17,7 @@ POSIX_AM = '-x posix -d memory -D'  # UCX's lower layer: active messages
 # Other software names the transport `vader`, later `sm`; it then copies with `smsc`.
 MPIRUN = ('$mpirun --allow-run-as-root --bind-to none --host localhost:2 --mca pml ob1 --mca btl vader,self '
           '--mca btl_vader_single_copy_mechanism ')
+RANK = '-np 1 setpriv --pdeathsig KILL --'  # it ends with mpirun
 ROUDI = '$iox-roudi --monitoring-mode off --log-level warning', 'RouDi is ready for clients'
 
 
@@ -24,8 +25,8 @@ def mpi(key, label, options, copies='none --mca smsc ^cma,knem,xpmem', **more):
     """Both ends are one job of mpirun."""
     client = CLIENT.replace('{address}', LINK)
     return Row(key, label=label, ours=False, **more, client=(
-        f'{MPIRUN}{copies} -np 1 $peer-mpi --listen {LINK} --cpu {{server_cpu}} --size {{size}} {options} : '
-        f'-np 1 $peer-mpi {client} --cpu {{client_cpu}} {options}'))
+        f'{MPIRUN}{copies} {RANK} $peer-mpi --listen {LINK} --cpu {{server_cpu}} --size {{size}} {options} : '
+        f'{RANK} $peer-mpi {client} --cpu {{client_cpu}} {options}'))
 
 
 def iceoryx(key, label, options, **more):
