@@ -49,8 +49,6 @@ static void on_subscribed(struct netio_subscriber *subscriber,
 
 int main(int argc, char **argv)
 {
-	/* A page leaves when it is full, or 10 ms after its first message. */
-	const struct netio_publish_attr attr = {.timeout_ns = 10 * PLX_NS_PER_MS};
 	static struct publisher publisher;
 	uint64_t port;
 	int rc;
@@ -62,7 +60,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (netio_init(&publisher.ctx) != 0 ||
-	    netio_publish_socket_init(&publisher.ctx.evloop, &publisher.socket, &attr) != 0 ||
+	    netio_publish_socket_init(&publisher.ctx.evloop, &publisher.socket, NULL) != 0 ||
 	    netio_timer_init(&publisher.ctx.evloop, &publisher.timer) != 0)
 		return 1; /* NetIO logs what fails to standard error */
 	publisher.socket.data = &publisher;

@@ -83,12 +83,16 @@ struct netio_buffered_attr {
 				       (16 with a tag), rounded up to 8 */
 	uint32_t page_count;      /**< 2 to 65536; default 256 */
 	uint32_t watermark_bytes; /**< a page with this much in it leaves; default page_bytes */
-	uint64_t timeout_ns;      /**< a page leaves this long after its first message; default 2 s;
-				       PLX_NEVER */
+	uint64_t timeout_ns; /**< a page leaves this long after its first message; default 1 ms;
+				  PLX_NEVER */
 };
 
-/** The page sizes of the NetIO that preceded NetIO-next: 128 pages of 1 MiB, 2 s. */
-#define NETIO_BUFFERED_ATTR_1M {{NULL, 0, 0, 0, 0}, 1u << 20, 128, 0, 0}
+/** A timeout_ns for programs that prefer full pages to short delays, also of a publish socket: that
+ * of the NetIO that preceded NetIO-next, 2 s. */
+#define NETIO_FILL_TIMEOUT_NS (2 * PLX_NS_PER_S)
+
+/** The pages of that NetIO: 128 of 1 MiB, 2 s. */
+#define NETIO_BUFFERED_ATTR_1M {{NULL, 0, 0, 0, 0}, 1u << 20, 128, 0, NETIO_FILL_TIMEOUT_NS}
 
 /** Copies messages into pages. A page leaves when it is full, at the watermark, after timeout_ns,
  * or by netio_buffered_flush: as soon as the link has taken the pages before it. Until then

@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #define PAGE_BYTES_DEFAULT 65536
-#define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
+#define TIMEOUT_NS_DEFAULT PLX_NS_PER_MS
 
 int outbox_check_attr(struct netio_buffered_attr *attr)
 {

@@ -54,7 +54,7 @@ PUBSUB_TEST(a_message_goes_to_subscribers_of_its_tag)
 
 PUBSUB_TEST(the_unsubscribed_callback_follows_the_last_message)
 {
-	publish_to_one(NULL);
+	publish_to_one(&(struct netio_publish_attr){.timeout_ns = PLX_NEVER});
 	SUBSCRIBE(0, .tag = 2);
 	publish_many(100, 1, 64);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
@@ -133,7 +133,7 @@ PUBSUB_TEST(a_subscriber_may_have_many_tags)
 
 PUBSUB_TEST(delivery_at_once_needs_no_flush)
 {
-	publish_to_one(NULL);
+	publish_to_one(&(struct netio_publish_attr){.timeout_ns = PLX_NEVER});
 	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
 	assert_int_equal(subscription.delivery, NETIO_DELIVERY_AT_ONCE);
 	publish_many(10, 1, 64);

@@ -57,21 +57,43 @@ PUBSUB_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 	assert_int_equal(now.backlog_bytes, 0);
 }
 
-/* A flush closes no page that cannot leave: otherwise each would hold one message. */
-PUBSUB_TEST(a_flush_after_each_message_fills_the_backlog)
+/* Neither a flush nor the timer closes a page that cannot leave: otherwise each would hold one
+ * message. */
+static void fill_backlog(void (*after_each)(void))
 {
 	enum { BACKLOG_BYTES = 64 * 1024, ENTRY_BYTES = 64 + 16 };
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 64});
 	SUBSCRIBE_SLOW(0, .tag = 1, .backlog_bytes = BACKLOG_BYTES);
 	while (publish(1, 64, 0) == NETIO_STATUS_OK) {
-		netio_buffered_publish_flush(&publisher);
+		after_each();
 		plx_loop_turn();
 	}
 	assert_true(number * ENTRY_BYTES >= BACKLOG_BYTES * 9 / 10);
 	release_all(&subs[0].kept);
 	TURN_UNTIL(has_all(&subs[0])); /* without another flush */
 	assert_int_equal(subs[0].gaps, 0);
+}
+
+static void flush(void)
+{
+	netio_buffered_publish_flush(&publisher);
+}
+
+PUBSUB_TEST(a_flush_after_each_message_fills_the_backlog)
+{
+	fill_backlog(flush);
+}
+
+static void wait_for_timer(void)
+{
+	TURN_UNTIL(!plx_timer_running(&newest_subscriber()->outbox.timer));
+}
+
+PUBSUB_TEST(the_default_timeout_after_each_message_fills_the_backlog)
+{
+	fill_backlog(wait_for_timer);
+	assert_int_equal(publisher.core->outbox_attr.timeout_ns, PLX_NS_PER_MS);
 }
 
 /* The latest ---------------------------------------------------------------------------------- */
