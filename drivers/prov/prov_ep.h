@@ -45,13 +45,14 @@ struct prov_receive {
 	bool cancelled; /* its completion is already queued */
 };
 
-/* Posted receives, oldest first. head and tail are modulo 2^32. */
+/* Posted receives in the order in which they are filled. head and tail are modulo 2^32. */
 struct prov_receives {
 	struct prov_receive *all;
 	struct iovec *pieces; /* PROV_IOV_MAX each; NULL: none ever had two pieces */
 	uint32_t head, tail, mask, size;
 	uint32_t cancelled; /* between head and tail */
 	bool filling;       /* the oldest holds part of a message: it cannot be cancelled */
+	bool reuses;        /* long ones are filled newest first */
 };
 
 /* The list of its receiving queue that an endpoint is in. */
@@ -175,6 +176,8 @@ ssize_t receives_postv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags);
 ssize_t receives_cancel(struct prov_ep *ep, void *context);
 void receives_flush(struct prov_ep *ep, int err);
+/* For Pollux's links: see reuse_receives in plx_fabric_driver.h. */
+void prov_ep_reuse_receives(struct fid_ep *fid);
 void receives_drop_cancelled(struct prov_receives *rx); /* from the front */
 /* The oldest receive's pieces past `skip` bytes. out: PROV_IOV_MAX. Return: how many. */
 int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec *out);

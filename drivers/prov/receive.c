@@ -62,6 +62,25 @@ static int store_pieces(struct prov_receives *rx, const struct iovec *iov, size_
 	return 0;
 }
 
+/* Shorter buffers all fit in the cache, and the exchange would cost more than it saves. */
+#define REUSE_MIN (32 << 10)
+
+void prov_ep_reuse_receives(struct fid_ep *fid)
+{
+	((struct prov_ep *)fid)->rx.reuses = true;
+}
+
+/* Exchange the receive being posted with the oldest one, unless that holds part of a message. */
+static PLX_NOINLINE void put_first(struct prov_receives *rx, struct prov_receive *receive)
+{
+	struct prov_receive *first = receives_first(rx), oldest = *first;
+
+	if (rx->filling || first == receive || oldest.pieces > 1)
+		return;
+	*first = *receive;
+	*receive = oldest;
+}
+
 static inline PLX_ALWAYS_INLINE ssize_t post(struct prov_ep *ep, const struct iovec *iov,
 					     size_t count, void *context, uint64_t flags)
 {
@@ -81,6 +100,8 @@ static inline PLX_ALWAYS_INLINE ssize_t post(struct prov_ep *ep, const struct io
 		.total = iov_bytes(iov, count),
 		.pieces = (uint32_t)count,
 	};
+	if (plx_unlikely(ep->rx.reuses && count == 1 && iov[0].iov_len >= REUSE_MIN))
+		put_first(&ep->rx, receive);
 	return posted(ep);
 }
 

@@ -33,7 +33,7 @@ static int enable(struct prov_ep *base)
 	int rc = segment_create(shm_params.ring_bytes, &ep->reader.segment, &ep->segment_fd);
 
 	/* Only processes that can read our memory may know it. */
-	ep->probe = plx_random_id();
+	atomic_store_explicit(&ep->probe, plx_random_id(), memory_order_relaxed);
 	ep->tx_mask = power_of_two(base->tx_size) - 1;
 	ep->sends = calloc(ep->tx_mask + 1, sizeof(*ep->sends));
 	if (rc || !ep->sends) {
@@ -48,7 +48,7 @@ static void init(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
 
-	ep->segment_fd = ep->peer_pidfd = -1;
+	ep->segment_fd = -1;
 	base->source.ready = ep_incoming;
 	ep->doorbell = (struct plx_watch){-1, cq_doorbell_rang};
 }

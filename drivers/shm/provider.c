@@ -58,8 +58,9 @@ static void read_lengths(bool loading)
 		   "quarter of ring_bytes less 64 (default: 16k, or that quarter)",
 		   SHM_INJECT_MAX, most, &shm_params.inline_max);
 	read_bytes(loading, "copy_max", "FI_PLX_SHM_COPY_MAX",
-		   "Longest message that both sides copy, through the ring in parts; longer ones "
-		   "the receiver alone copies, out of the sender's memory (default: 16m)",
+		   "Longest message that both sides may copy, through the ring in parts; longer "
+		   "ones, and in a stream some shorter ones, the receiver alone copies, out of "
+		   "the sender's memory (default: 16m)",
 		   0, 0, &shm_params.copy_max);
 }
 

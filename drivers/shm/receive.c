@@ -4,9 +4,12 @@
 #include "shm.h"
 
 #include <sys/uio.h>
-#include <unistd.h>
 
-#define READ_MAX (UINT64_C(1) << 20) /* bytes read from a peer's memory per poll */
+#define READ_MAX (UINT64_C(1) << 18) /* bytes read from a peer's memory per poll */
+/* Ring bytes after which a poll ends, so that the first messages are delivered, and their credit is
+ * granted again, before a sender with a small window runs out of it. */
+#define POLL_BYTES       (UINT64_C(16) << 10)
+#define TAKEN_BY_READING 2
 
 static inline void advance(struct shm_ep *ep, const struct record *record)
 {
@@ -74,17 +77,23 @@ static bool receive_first(struct shm_ep *ep, struct record *record)
 	return take_part(ep, record);
 }
 
-/* Remember where the message lies. */
+/* Remember where the message lies, and take its start, which is in the record. */
 static bool begin_read(struct shm_ep *ep, const struct record *record)
 {
 	struct record_piece pieces[PROV_IOV_MAX];
-	uint32_t count = record->length / sizeof(*pieces);
-	uint64_t total = 0;
+	uint64_t start = RECORD_START_MAX + 1, total, bytes;
+	uint32_t count;
 
-	if (ep->part.kind || count < 1 || count > PROV_IOV_MAX ||
-	    record->length % sizeof(*pieces) || !ep->may_read)
+	if (record->length > sizeof(start))
+		memcpy(&start, record->payload, sizeof(start));
+	bytes = record->length - sizeof(start) - start;
+	count = (uint32_t)(bytes / sizeof(*pieces));
+	if (ep->part.kind || !ep->may_read || start > RECORD_START_MAX ||
+	    record->length < sizeof(start) + start || count < 1 || bytes > sizeof(pieces) ||
+	    bytes % sizeof(*pieces))
 		return false;
-	memcpy(pieces, record->payload, record->length);
+	memcpy(pieces, record->payload + sizeof(start) + start, bytes);
+	total = start;
 	for (uint32_t i = 0; i < count; i++) {
 		if (pieces[i].length > SHM_MESSAGE_MAX)
 			return false;
@@ -93,35 +102,32 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 		total += pieces[i].length;
 	}
 	ep->source_count = count;
-	if (total == 0 || total > SHM_MESSAGE_MAX)
-		return false;
-	ep->peer_pidfd = peer_hold(ep->base.source.fd, &ep->peer_process);
-	if (ep->peer_pidfd < 0)
+	ep->source_start = start;
+	if (total == start || total > SHM_MESSAGE_MAX)
 		return false;
 	begin_part(ep, record, total);
+	receives_copy(&ep->base.rx, 0, record->payload + sizeof(start), start);
+	ep->part_done = start;
 	return true;
 }
 
 /* Continue the read. Return: bytes; -errno the peer left, or gave an unreadable address. */
 static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 {
-	struct iovec to[PROV_IOV_MAX], from[PROV_IOV_MAX];
+	struct iovec to[PROV_IOV_MAX + 1], from[PROV_IOV_MAX + 1];
 	uint64_t fit = ep->part_total < receive->total ? ep->part_total : receive->total;
-	uint64_t most = fit - ep->part_done;
-	ssize_t got;
-	int count;
+	uint64_t most = fit > ep->part_done ? fit - ep->part_done : 0;
+	int to_count, from_count;
 
 	if (most == 0)
 		return 0;
 	most = most < READ_MAX ? most : READ_MAX;
-	count = iov_after(ep->sources, ep->source_count, ep->part_done, from);
-	got = process_vm_readv(ep->peer_process.pid, to,
-			       (unsigned long)receives_pieces(&ep->base.rx, ep->part_done, to),
-			       from, (unsigned long)iov_first(from, count, most), 0);
-	if (got < 0)
-		return -errno;
-	/* By now another process may have the pid, even while a peer's child holds the socket. */
-	return peer_is_running(ep->peer_pidfd) && progress_peer_is_there(ep) ? got : -ESRCH;
+	from_count = iov_first(
+		from,
+		iov_after(ep->sources, ep->source_count, ep->part_done - ep->source_start, from),
+		most);
+	to_count = iov_first(to, receives_pieces(&ep->base.rx, ep->part_done, to), most);
+	return peer_read(&ep->peer_process, to, to_count, from, from_count);
 }
 
 /* Return: whether the read succeeded so far. */
@@ -137,31 +143,37 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 	/* Bytes that do not fit are not read. */
 	if (ep->part_done < ep->part_total && ep->part_done < receive->total)
 		return got > 0;
-	close(ep->peer_pidfd);
-	ep->peer_pidfd = -1;
 	advance(ep, record);
 	end_part(ep);
 	return true;
 }
 
-/* Any record that is not a whole message. Return: whether it is valid here. */
-static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
-			  struct record *record)
+/* Any record that is not a whole message, or one that does not belong here. Return: 1;
+ * TAKEN_BY_READING: or a part of it; -1 it is not valid here, or the peer left. */
+static PLX_NOINLINE int take_other(struct shm_ep *ep, const struct prov_receive *receive,
+				   struct record record)
 {
-	switch (record->kind) {
+	bool is_valid;
+
+	switch (record.kind) {
 	case RECORD_FIRST:
-		return receive_first(ep, record);
+		is_valid = receive_first(ep, &record);
+		break;
 	case RECORD_NEXT:
-		return ep->part.kind == RECORD_FIRST && take_part(ep, record);
+		is_valid = ep->part.kind == RECORD_FIRST && take_part(ep, &record);
+		break;
 	case RECORD_READ: /* the record stays in the ring until everything was read */
-		return (ep->part.kind || begin_read(ep, record)) && ep->part.kind == RECORD_READ &&
-		       continue_read(ep, receive, record);
+		is_valid = (ep->part.kind || begin_read(ep, &record)) &&
+			   ep->part.kind == RECORD_READ && continue_read(ep, receive, &record);
+		break;
 	default: /* RECORD_MESSAGE inside another message */
-		return false;
+		is_valid = false;
 	}
+	return !is_valid ? -1 : record.kind == RECORD_READ ? TAKEN_BY_READING : 1;
 }
 
-/* Take one record. Return: 1; 0 none, or it must wait; -1 the peer left, or wrote garbage. */
+/* Take one record. Return: 1; TAKEN_BY_READING; 0 none, or it must wait; -1 the peer left, or wrote
+ * garbage. */
 static inline int take(struct shm_ep *ep)
 {
 	struct prov_receive *receive;
@@ -179,11 +191,11 @@ static inline int take(struct shm_ep *ep)
 	receive = receives_first(&ep->base.rx);
 	if (plx_likely(record.kind == RECORD_MESSAGE && !ep->part.kind))
 		receive_message(ep, receive, &record);
-	else if (!receive_other(ep, receive, &record))
-		return -1;
+	else
+		found = take_other(ep, receive, record);
 	if (plx_unlikely(ep->base.rx.cancelled && !ep->part.kind))
 		receives_drop_cancelled(&ep->base.rx);
-	return 1;
+	return found;
 }
 
 bool receive_is_in_parts(const struct prov_ep *base, bool *is_held_out)
@@ -196,6 +208,7 @@ bool receive_is_in_parts(const struct prov_ep *base, bool *is_held_out)
 
 uint32_t receive_poll(struct shm_ep *ep, uint32_t max)
 {
+	uint64_t end = ep->reader.head + POLL_BYTES;
 	uint32_t taken = 0;
 
 	if (plx_unlikely(ep->broken))
@@ -208,7 +221,9 @@ uint32_t receive_poll(struct shm_ep *ep, uint32_t max)
 		if (found <= 0)
 			break;
 		taken++;
-		if (ep->part.kind == RECORD_READ)
+		/* A message that was read is delivered at once, and its buffer posted again while
+		 * it is in the cache. */
+		if (ep->reader.head >= end || plx_unlikely(found == TAKEN_BY_READING))
 			break;
 	}
 	return taken;

@@ -12,6 +12,9 @@
  * one way, twice of it on a round trip (doc/design/shm-large.md). */
 #define PART_BYTES (UINT32_C(32) << 10)
 #define PART_LEAST (UINT32_C(4) << 10) /* if less remains before the ring's end, it is skipped */
+/* In a stream, parts win outside of these: at 20 KB, and at 2 MiB with 2 MiB of L2 cache. */
+#define STREAM_READ_MIN (UINT64_C(20) << 10)
+#define STREAM_READ_MAX (UINT64_C(3) << 19)
 
 /* Calling the peer --------------------------------------------------------------------------- */
 
@@ -54,7 +57,7 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 {
 	ring_commit(&ep->writer, kind, flags, length, bytes);
 	call_if_asked(ep);
-	ring_clear_ahead(&ep->writer);
+	ring_own_ahead(&ep->writer, bytes);
 }
 
 /* Publish a record that more will follow, or a poll, so ring_call's fence waits only once for all.
@@ -71,7 +74,7 @@ static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t lengt
 		ep->next_caller = domain_of(ep)->callers;
 		domain_of(ep)->callers = ep;
 	}
-	ring_clear_ahead(&ep->writer);
+	ring_own_ahead(&ep->writer, bytes);
 }
 
 void send_call_peers(struct shm_domain *domain)
@@ -107,7 +110,8 @@ static bool is_full(const struct shm_ep *ep)
 }
 
 /* Add it to the sends in flight. written: 0; its length: it only waits for the peer to read it. */
-static void keep(struct shm_ep *ep, const struct prov_message *message, uint64_t written)
+static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *message,
+			     uint64_t written)
 {
 	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
 
@@ -115,16 +119,24 @@ static void keep(struct shm_ep *ep, const struct prov_message *message, uint64_t
 	kept->message.iov = kept->pieces;
 	memcpy(kept->pieces, message->iov, message->count * sizeof(struct iovec));
 	progress_send_later(ep);
+	return kept;
+}
+
+/* Completions are in the order of the sends: one may have to wait for a longer send before it. */
+static inline bool is_after_others(const struct shm_ep *ep, const struct prov_message *message)
+{
+	return message->wants_completion && ep->base.tx_head != ep->base.tx_tail;
 }
 
 static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *message)
 {
 	bool waits = message->flags & FI_DELIVERY_COMPLETE;
+	bool is_kept = waits || is_after_others(ep, message);
 	uint8_t flags = (message->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
 	uint32_t bytes = record_bytes(message->length, flags);
 	uint8_t *record;
 
-	if (plx_unlikely(waits && is_full(ep)))
+	if (plx_unlikely(is_kept && is_full(ep)))
 		return -FI_EAGAIN;
 	record = ring_claim(&ep->writer, bytes);
 	if (plx_unlikely(!record))
@@ -134,31 +146,68 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *m
 		commit_early(ep, flags, (uint32_t)message->length, bytes);
 	else
 		commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
-	if (plx_unlikely(waits))
-		keep(ep, message, message->length);
+	if (plx_unlikely(is_kept))
+		keep(ep, message, message->length)->end = waits ? ep->writer.tail : 0;
 	else if (message->wants_completion)
 		push_done(ep, message->context, 0);
 	return 0;
 }
 
-/* Send the peer its address. */
+/* Send the peer its address. A short first piece, such as the header of a link's frame, is sent
+ * with that: each piece that is read costs as much as some KiB. */
 static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *message)
 {
+	const struct iovec *iov = message->iov;
 	struct record_piece pieces[PROV_IOV_MAX];
 	uint8_t flags = RECORD_ACK | (message->has_data ? RECORD_HAS_DATA : 0);
-	uint32_t length = (uint32_t)(message->count * sizeof(*pieces));
-	uint32_t bytes = record_bytes(length, flags);
-	uint8_t *record = ring_claim(&ep->writer, bytes);
+	uint64_t start = 0;
+	size_t first = 0, count;
+	uint32_t length, bytes;
+	uint8_t *record;
 
+	while (first + 1 < message->count && iov[first].iov_len <= RECORD_START_MAX - start)
+		start += iov[first++].iov_len;
+	count = message->count - first;
+	length = (uint32_t)(sizeof(start) + start + count * sizeof(*pieces));
+	bytes = record_bytes(length, flags);
+	record = ring_claim(&ep->writer, bytes);
 	if (!record)
 		return no_room(ep);
-	for (size_t i = 0; i < message->count; i++)
-		pieces[i] = (struct record_piece){(uintptr_t)message->iov[i].iov_base,
-						  message->iov[i].iov_len};
-	memcpy(ring_payload(record, flags, message->data), pieces, length);
+	for (size_t i = 0; i < count; i++)
+		pieces[i] = (struct record_piece){(uintptr_t)iov[first + i].iov_base,
+						  iov[first + i].iov_len};
+	record = ring_payload(record, flags, message->data);
+	memcpy(record, &start, sizeof(start));
+	record += sizeof(start);
+	iov_copy(record, iov, first);
+	memcpy(record + start, pieces, count * sizeof(*pieces));
 	commit(ep, RECORD_READ, flags, length, bytes);
 	keep(ep, message, message->length);
 	return 0;
+}
+
+/* Whether the peer still has earlier messages to take. It publishes its last eighth late. */
+static bool peer_is_busy(struct shm_ep *ep)
+{
+	if (ep->base.tx_head != ep->base.tx_tail)
+		return true;
+	ring_refresh(&ep->writer);
+	return ep->writer.tail - ep->writer.head >= ep->writer.segment.ring_bytes / 8;
+}
+
+/* Whether the peer reads it from our memory. One copy instead of two is faster in a stream, up to a
+ * length that stays in a cache. Otherwise parts are faster: both sides copy at once. So they are
+ * with FI_INJECT_COMPLETE, which asks for the memory back soon. */
+static bool is_read(struct shm_ep *ep, const struct prov_message *message)
+{
+	uint64_t length = message->length;
+
+	/* Acquire: pairs with no other data; only this reads it. */
+	if (!atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
+		return false;
+	return length > shm_params.copy_max ||
+	       (length >= STREAM_READ_MIN && length <= STREAM_READ_MAX &&
+		!(message->flags & FI_INJECT_COMPLETE) && peer_is_busy(ep));
 }
 
 static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
@@ -169,9 +218,7 @@ static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
 		return -FI_EMSGSIZE;
 	if (is_full(ep))
 		return -FI_EAGAIN;
-	/* Acquire: pairs with no other data; only this reads it. */
-	if (message->length > shm_params.copy_max &&
-	    atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
+	if (is_read(ep, message))
 		return send_by_reading(ep, message);
 	keep(ep, message, 0);
 	send_go_on(ep, &parts);
@@ -248,6 +295,18 @@ static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 	return true;
 }
 
+/* Whether all parts of a message that takes at most half of the ring fit now. */
+static bool has_room(struct shm_ep *ep, uint64_t length)
+{
+	struct ring_writer *writer = &ep->writer;
+	/* Headers, and what is skipped before the ring's end. */
+	uint64_t need = writer->tail + length + length / 8 + 2 * PART_LEAST;
+
+	if (need > writer->head + writer->segment.ring_bytes)
+		ring_refresh(writer);
+	return need <= writer->head + writer->segment.ring_bytes;
+}
+
 /* Complete the oldest finished sends. */
 static bool complete_oldest(struct shm_ep *ep)
 {
@@ -284,8 +343,43 @@ bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 
 void send_flush(struct shm_ep *ep, int err)
 {
+	/* From here on their memory is the application's, and what the peer still reads of it does
+	 * not count. */
+	atomic_store_explicit(&ep->probe, 0, memory_order_seq_cst);
 	for (; ep->base.tx_head != ep->base.tx_tail; ep->base.tx_head++)
 		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].message.context, err);
+}
+
+/* Write what fits into the ring from the caller's memory, and copy only the rest to `room`. A short
+ * message waits until all of it fits: the ring keeps the peer busy meanwhile. */
+ssize_t send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, void *room,
+		  void *context)
+{
+	struct shm_ep *ep = (struct shm_ep *)fid;
+	struct prov_message message = {.iov = iov,
+				       .count = count,
+				       .length = iov_bytes(iov, count),
+				       .context = context,
+				       .wants_completion = true};
+	struct iovec rest[PROV_IOV_MAX];
+	struct shm_send *kept;
+	uint32_t parts = UINT32_MAX;
+
+	if (plx_unlikely(ep->base.state != EP_CONNECTED))
+		return ep_refuses(&ep->base);
+	if (is_writing(ep) || is_full(ep) || !cq_has_room(ep->base.tx_cq))
+		return -FI_EAGAIN;
+	if (message.length <= ep->writer.segment.ring_bytes / 2 && !has_room(ep, message.length))
+		return no_room(ep);
+	kept = keep(ep, &message, 0);
+	send_go_on(ep, &parts);
+	if (kept->written == message.length)
+		return 0;
+	iov_copy((uint8_t *)room + kept->written, rest,
+		 (size_t)iov_after(iov, (uint32_t)count, kept->written, rest));
+	kept->pieces[0] = (struct iovec){room, message.length};
+	kept->message.count = 1;
+	return 0;
 }
 
 /* libfabric's calls, and Pollux' own --------------------------------------------------------- */

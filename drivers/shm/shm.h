@@ -95,10 +95,10 @@ struct shm_ep {
 	uint64_t part_total, part_done;
 	struct iovec sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
+	uint64_t source_start; /* bytes of the message that were in the record */
 	struct shm_peer peer_process;
-	int peer_pidfd; /* held while reading a message from its memory; else -1 */
-	bool may_read;  /* the peer's memory */
-	uint32_t slot;  /* in its queue */
+	bool may_read; /* the peer's memory */
+	uint32_t slot; /* in its queue */
 	struct shm_ep *next_slot;
 
 	/* Sending. */
@@ -115,7 +115,12 @@ struct shm_ep {
 	struct plx_watch doorbell; /* its socket, once connected; base.source: until then */
 	LIST_ENTRY(shm_ep) rung_link;
 	int segment_fd; /* of the receiving ring, until sent; else -1 */
-	uint64_t probe; /* a word that the peer reads to check that it can */
+	/* A word that the peer reads after each message that it reads from our memory. Cleared
+	 * before the first message comes back unread. Alone in its line: a line that we write would
+	 * delay each read by a cache miss. */
+	uint8_t before_probe[PLX_CACHE_LINE];
+	_Atomic uint64_t probe;
+	uint8_t after_probe[PLX_CACHE_LINE];
 };
 
 struct shm_domain {
@@ -189,9 +194,11 @@ bool send_go_on(struct shm_ep *ep, uint32_t *parts);
 void send_flush(struct shm_ep *ep, int err);
 void ep_wake_peer(struct shm_ep *ep);            /* one byte on the socket */
 void send_call_peers(struct shm_domain *domain); /* call the peers of endpoints in callers */
-/* For Pollux's links: see claim and commit in plx_fabric_driver.h. */
+/* For Pollux's links: see claim, commit and send_copy in plx_fabric_driver.h. */
 void *send_claim(struct fid_ep *fid, size_t length);
 void send_commit(struct fid_ep *fid, size_t length);
+ssize_t send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, void *room,
+		  void *context);
 
 /* receive.c -------------------------------------------------------------------------------- */
 

@@ -90,6 +90,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.revokes_at_once = tcp_revokes_at_once,
 	.claim = tcp_send_claim,
 	.commit = tcp_send_commit,
+	.send_copy = tcp_send_copy,
 	.tx_size = TX_SIZE,
 	.rx_size = PROV_EP_SIZE,
 	.cq_entries = PROV_CQ_SIZE,

@@ -460,3 +460,31 @@ void tcp_send_commit(struct fid_ep *fid, size_t length)
 	staged(ep, (uint32_t)(WIRE_FRAME_BYTES + length));
 	launch(ep, false);
 }
+
+/* What the socket does not take at once is copied. */
+ssize_t tcp_send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, void *room,
+		      void *context)
+{
+	struct tcp_ep *ep = (struct tcp_ep *)fid;
+	uint32_t index = ep->base.tx_tail;
+	struct prov_message message = {.iov = iov,
+				       .count = count,
+				       .length = iov_bytes(iov, count),
+				       .context = context,
+				       .wants_completion = true};
+	ssize_t rc = send_it(&ep->base, &message);
+	struct tcp_send *send;
+	size_t bytes;
+
+	if (rc || ep->base.tx_tail == index || (int32_t)(index - ep->base.tx_head) < 0)
+		return rc;
+	send = send_at(ep, index);
+	if (send->piece == send->piece_count)
+		return 0;
+	bytes = iov_bytes(send->pieces + send->piece, send->piece_count - send->piece);
+	iov_copy(room, send->pieces + send->piece, send->piece_count - send->piece);
+	send->pieces[0] = (struct iovec){room, bytes};
+	send->piece = 0;
+	send->piece_count = 1;
+	return 0;
+}

@@ -268,6 +268,8 @@ void tcp_send_flush(struct tcp_ep *ep, int err);
 /* For Pollux's links: see claim and commit in plx_fabric_driver.h. */
 void *tcp_send_claim(struct fid_ep *fid, size_t length);
 void tcp_send_commit(struct fid_ep *fid, size_t length);
+ssize_t tcp_send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, void *room,
+		      void *context);
 
 /* An operation to send. */
 struct tcp_message {

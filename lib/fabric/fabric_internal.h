@@ -3,16 +3,13 @@
 #ifndef FABRIC_INTERNAL_H
 #define FABRIC_INTERNAL_H
 
-#include "plx_base.h"
+#include "plx_fabric.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
 struct plx_fabric_lcore;
-struct plx_link;
-struct plx_link_attr;
-struct plx_link_events;
 
 /** Runs in plx_fabric_fini, on the main thread, once the last link has ended. It may run callbacks,
  * and what it leaves to do is lost. Ownership: static. */
@@ -34,6 +31,14 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 /** Check that the receive buffers of one link are not too many bytes in all.
  * Thread: any. Return: 0; -EINVAL. */
 int link_check_window(uint32_t buf_bytes, uint32_t buf_count);
+
+/** The longest message that reaches the peer in one frame. Thread: owner. */
+uint64_t link_frame_max(const struct plx_link *link);
+
+/** As plx_link_send_buf, for memory that this lcore has just written and will write again: where
+ * there is a choice the peer does not read it there, because both would fetch its lines from each
+ * other. Thread: owner. */
+int link_send_written(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
 
 /* The budget of a turn: turn.c. All receivers of an lcore share it. */
 

@@ -157,6 +157,18 @@ struct plx_fabric_driver {
 	void *(*claim)(struct fid_ep *ep, size_t bytes);
 	void (*commit)(struct fid_ep *ep, size_t bytes);
 
+	/** Send a frame from memory that the caller may reuse at once: the provider sends what it
+	 * can, and copies the rest to `room`, which has as many bytes as the frame and is the
+	 * provider's until the completion of `context`. count: 1 to 4. Return: 0; or an error, as
+	 * fi_sendv. NULL: lib/fabric copies the frame first. */
+	ssize_t (*send_copy)(struct fid_ep *ep, const struct iovec *iov, size_t count, void *room,
+			     void *context);
+
+	/** Fill the receive that was posted last first, if it is long: its buffer is still in the
+	 * cache. Each completion names its receive, so a link does not need their order. NULL:
+	 * they are filled in the order in which they were posted. */
+	void (*reuse_receives)(struct fid_ep *ep);
+
 	size_t tx_size;        /**< operations in flight per link */
 	size_t direct_tx_size; /**< with direct data placement; 0: as tx_size */
 	size_t rx_size;        /**< maximum receives posted per link */

@@ -3,7 +3,7 @@
  *
  *   here             in the source
  *   sender           send.c: commit, commit_early; ring.h: ring_claim, ring_commit (W1, C1),
- *                    ring_clear_ahead
+ *                    ring_own_ahead
  *   ring_call        ring.h: ring_asks, ring_call (C2); send.c: call
  *   call_later       send.c: send_call_peers, of one connection
  *   wait_for_room    ring.c: ring_refresh (H2, E4); progress.c: progress_arm, arm_sends (E3)

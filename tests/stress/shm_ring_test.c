@@ -136,7 +136,7 @@ static void *send_all(void *arg)
 		if (i % 3 == 0 || ring_asks(&both->writer))
 			call(both, ring_call(&both->writer));
 		if (i % 4)
-			ring_clear_ahead(&both->writer);
+			ring_own_ahead(&both->writer, bytes);
 		if (both->in_turn)
 			wait_for_room(both, try_read, 0);
 		if (dice_next(&both->sender.random) % 64 == 0)

@@ -144,18 +144,22 @@ static void part_record(struct scribbler *scribbler)
 static void read_record(struct scribbler *scribbler)
 {
 	static uint8_t mine[65536];
-	struct record_piece pieces[8];
+	struct {
+		uint64_t start;
+		struct record_piece pieces[8];
+	} request = {below(scribbler, 4) ? 0 : below(scribbler, 100), {{0}}};
 
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(pieces); i++) {
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(request.pieces); i++) {
 		bool good = below(scribbler, 2);
 
-		pieces[i].address = good ? (uintptr_t)mine : wild(scribbler);
-		pieces[i].length = below(scribbler, 8) ? below(scribbler, good ? 800 : sizeof(mine))
-						       : wild(scribbler);
+		request.pieces[i].address = good ? (uintptr_t)mine : wild(scribbler);
+		request.pieces[i].length = below(scribbler, 8)
+						 ? below(scribbler, good ? 800 : sizeof(mine))
+						 : wild(scribbler);
 	}
-	publish(scribbler, RECORD_READ, (uint8_t)below(scribbler, 4), pieces,
-		(uint32_t)(below(scribbler, 8) ? 16 * (1 + below(scribbler, 8))
-					       : below(scribbler, sizeof(pieces))));
+	publish(scribbler, RECORD_READ, (uint8_t)below(scribbler, 4), &request,
+		(uint32_t)(below(scribbler, 8) ? 8 + 16 * (1 + below(scribbler, 8))
+					       : below(scribbler, sizeof(request))));
 }
 
 static void words_anywhere(struct scribbler *scribbler)

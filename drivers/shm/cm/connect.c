@@ -19,7 +19,7 @@ static int send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, s
 		.ring_bytes = ep->reader.segment.ring_bytes,
 		.bell_bit = ep->slot,
 		.probe_address = (uintptr_t)&ep->probe,
-		.probe_value = ep->probe,
+		.probe_value = atomic_load_explicit(&ep->probe, memory_order_relaxed),
 		.address = ep->base.local,
 		.segment_fd = ep->segment_fd,
 		.bell_fd = rx_cq_of(ep)->bell_fd,
@@ -88,9 +88,6 @@ void shm_ep_disconnect(struct prov_ep *base)
 	if (ep->base.source.fd < 0)
 		return;
 	unwatch(ep);
-	if (ep->peer_pidfd >= 0)
-		close(ep->peer_pidfd);
-	ep->peer_pidfd = -1;
 	/* A forked child may still hold the socket. */
 	shutdown(ep->base.source.fd, SHUT_RDWR);
 	close(ep->base.source.fd);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "../shm.h"
 
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5, asm-generic */
-#endif
 
 static bool is_listed(int fd, gid_t group)
 {
@@ -65,36 +59,29 @@ bool peer_identify(int fd, struct shm_peer *peer_out)
 	return false;
 }
 
+/* The system call finds the process by its pid once, for all pieces. By then the pid may be another
+ * process's, so the last piece is the probe word: where it matches, all pieces came from the memory
+ * that has it, and before the endpoint there cleared it. That costs less than holding the process
+ * by a pidfd and asking about it. */
+ssize_t peer_read(const struct shm_peer *peer, struct iovec *to, int to_count, struct iovec *from,
+		  int from_count)
+{
+	uint64_t probe = 0;
+	ssize_t got;
+
+	to[to_count] = (struct iovec){&probe, sizeof(probe)};
+	from[from_count] = (struct iovec){(void *)(uintptr_t)peer->probe_address, sizeof(probe)};
+	got = process_vm_readv(peer->pid, to, (unsigned long)to_count + 1, from,
+			       (unsigned long)from_count + 1, 0);
+	if (got < 0)
+		return -errno;
+	return probe == peer->probe_value ? got - (ssize_t)sizeof(probe) : -ESRCH;
+}
+
 bool peer_can_be_read(const struct shm_peer *peer)
 {
-	uint64_t value;
-	struct iovec local = {&value, sizeof(value)};
-	struct iovec remote = {(void *)(uintptr_t)peer->probe_address, sizeof(value)};
+	struct iovec to[1], from[1];
 
 	return shm_params.cma && peer->same_user && peer->pid > 0 &&
-	       process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) == sizeof(value) &&
-	       value == peer->probe_value;
-}
-
-int peer_hold(int fd, const struct shm_peer *peer)
-{
-	socklen_t bytes = sizeof(int);
-	int pidfd = -1;
-
-	/* Older kernels know only the pid, which may be another's by now: hence the probe. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes))
-		pidfd = pidfd_open(peer->pid, 0);
-	if (pidfd < 0)
-		return -errno;
-	if (peer_can_be_read(peer) && peer_is_running(pidfd))
-		return pidfd;
-	close(pidfd);
-	return -ESRCH;
-}
-
-bool peer_is_running(int pidfd)
-{
-	struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
-
-	return poll(&pollfd, 1, 0) == 0;
+	       peer_read(peer, to, 0, from, 0) == 0;
 }

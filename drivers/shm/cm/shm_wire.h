@@ -8,7 +8,7 @@
 #include "../ring/segment.h"
 #include "base_internal.h"
 
-#define WIRE_VERSION 2 /* of the handshake and of segment.h; must be equal on both sides */
+#define WIRE_VERSION 3 /* of the handshake and of segment.h; must be equal on both sides */
 
 /* pep.c: names of UNIX sockets ------------------------------------------------------------ */
 
@@ -41,12 +41,11 @@ bool peer_identify(int fd, struct shm_peer *peer_out);
 /* Whether we may and can read its memory: it is the same user's, and the probe word matches. */
 bool peer_can_be_read(const struct shm_peer *peer);
 
-/* Hold the process, so that a reused pid is noticed. fd: the connection's.
- * Return: a pidfd, which the caller owns; -errno, -ESRCH if the process has exited. */
-int peer_hold(int fd, const struct shm_peer *peer);
-
-/* Whether it is still running: if so, earlier reads by its pid were from its memory. */
-bool peer_is_running(int pidfd);
+/* Read from its memory. to, from: pieces of as many bytes on both sides, and room for one more
+ * piece. Return: bytes; -ESRCH its probe word is not there after them, so they may be those of
+ * another process, or its endpoint is closed; -errno. */
+ssize_t peer_read(const struct shm_peer *peer, struct iovec *to, int to_count, struct iovec *from,
+		  int from_count);
 
 /* segment.c: memory shared with a peer ------------------------------------------------------ */
 

@@ -22,8 +22,12 @@
 
 #include <string.h>
 
-/* Bytes past the tail that are cleared at once. */
-#define CLEAR_AHEAD 1024
+/* Bytes past the tail that are cleared at once, after a record of up to CLEAR_RECORD_MAX bytes. */
+#define CLEAR_AHEAD      1024
+#define CLEAR_RECORD_MAX 128
+/* Longest record whose successor's lines are fetched early: 4096 bytes and headers. memcpy fetches
+ * the lines of longer ones as fast. */
+#define FETCH_RECORD_MAX 4160
 
 /* The sender's end. */
 struct ring_writer {
@@ -134,6 +138,29 @@ static inline void ring_clear_ahead(struct ring_writer *writer)
 
 	if (plx_unlikely(writer->cleared < writer->tail + CLEAR_AHEAD / 2))
 		ring_clear(writer, end < room ? end : room);
+}
+
+/* Fetch the lines of one more record of `bytes`. */
+static inline void ring_fetch_ahead(struct ring_writer *writer, uint32_t bytes)
+{
+	uint64_t room = writer->head + writer->segment.ring_bytes;
+	uint64_t end = writer->tail + bytes;
+
+	end = end < room ? end : room;
+	for (uint64_t at = writer->tail; at < end; at += PLX_CACHE_LINE)
+		plx_prefetch_write(ring_word(&writer->segment, at));
+}
+
+/* After a record of `bytes`, when nobody waits: take the next lines from the receiver, which read
+ * them last. Records of one or two lines are mostly words: these are cleared. The payload of longer
+ * ones overwrites the words, and the stores would delay it, so their lines are only fetched: those
+ * of one more record, because the receiver polls the line after that (doc/design/shm.md). */
+static inline void ring_own_ahead(struct ring_writer *writer, uint32_t bytes)
+{
+	if (bytes <= CLEAR_RECORD_MAX)
+		ring_clear_ahead(writer);
+	else if (bytes <= FETCH_RECORD_MAX)
+		ring_fetch_ahead(writer, bytes);
 }
 
 /* Publish a claimed record. ring_call must follow eventually. */

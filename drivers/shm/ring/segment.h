@@ -34,7 +34,8 @@
 enum record_kind {
 	RECORD_MESSAGE = 1, /* a whole message */
 	RECORD_SKIP = 2,    /* nothing follows up to the end of the ring */
-	RECORD_READ = 3,    /* its place in the sender's memory: struct record_piece, at most 4 */
+	RECORD_READ = 3,    /* u64 bytes of its start, at most RECORD_START_MAX, these bytes, and
+			     * the place of the rest in the sender's memory: 1 to 4 record_piece */
 	RECORD_FIRST = 4,   /* first part of a message in several records: u64 total, bytes */
 	RECORD_NEXT = 5,    /* a further part: bytes; the total identifies the last */
 };
@@ -47,6 +48,7 @@ enum record_flag {
 struct record_piece {
 	uint64_t address, length;
 };
+#define RECORD_START_MAX 64
 
 /* How a side wants to be called when there is work for it: any combination of these bits. */
 enum shm_call {

@@ -131,6 +131,7 @@ struct tx_message {
 	uint64_t left, total;
 	plx_link_sent_fn sent;
 	void *sent_arg;
+	bool written; /* see link_send_written */
 };
 
 /* How fast a message comes. */

@@ -176,6 +176,8 @@ int link_start(struct plx_link *link, struct fi_info *info)
 				fi_strerror(-rc));
 	if (link->direct && link->driver->name_writes)
 		link->driver->name_writes(link->ep, link->direct->puts);
+	if (link->driver->reuse_receives)
+		link->driver->reuse_receives(link->ep);
 	return receive_post_all(link);
 }
 

@@ -17,6 +17,11 @@ const char *plx_link_reason_name(enum plx_link_reason reason)
 	return (unsigned)reason < PLX_LINK_REASON_COUNT ? names[reason] : "unknown";
 }
 
+uint64_t link_frame_max(const struct plx_link *link)
+{
+	return link->peer_frame_max;
+}
+
 uint64_t plx_link_message_max(const struct plx_link *link)
 {
 	return link->peer_message_max;

@@ -2,6 +2,8 @@
 /* Send by copy: hot path. Small messages need no buffer and no completion. */
 #include "tx.h"
 
+#define COPY_PIECES_MAX 4 /* of send_copy */
+
 static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -9,6 +11,34 @@ static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 			memcpy(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
+}
+
+/* Send one frame from the caller's memory; buf has room for what the provider does not take at
+ * once. Return: 0; -EAGAIN. */
+static int send_copied(struct plx_link *link, struct plx_buf *buf, const struct iovec *iov,
+		       int count, size_t length)
+{
+	struct plx_op *op = tx_take_op(link, LINK_TX_CONTROL);
+	struct iovec pieces[COPY_PIECES_MAX];
+	ssize_t rc;
+
+	if (!op)
+		return -EAGAIN;
+	op->buf = buf;
+	tx_write_header(link, op->header, FRAME_DATA, 0, (uint32_t)length);
+	pieces[0] = (struct iovec){op->header, FRAME_HEADER_BYTES};
+	memcpy(pieces + 1, iov, (size_t)count * sizeof(*iov));
+	rc = link->driver->send_copy(link->ep, pieces, 1 + (size_t)count,
+				     buf->data - FRAME_HEADER_BYTES, &op->context);
+	if (rc) {
+		tx_give_op(link, op);
+		return tx_not_sent(link, rc);
+	}
+	tx_count_ops(link, 1);
+	tx_signalled(link);
+	tx_count_frame(link);
+	tx_count_message(link, length);
+	return 0;
 }
 
 static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec *iov, int count,
@@ -38,8 +68,13 @@ static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec
 		link_schedule(link, 0); /* the lcore's buffers are all in use: retry each turn */
 		return tx_would_block(link);
 	}
-	copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
-	rc = plx_link_send_buf(link, buf, NULL, NULL);
+	if (link->driver->send_copy && length <= link->peer_frame_max && count < COPY_PIECES_MAX) {
+		rc = send_copied(link, buf, iov, count, length);
+		rc = rc == -EAGAIN ? tx_would_block(link) : rc;
+	} else {
+		copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
+		rc = plx_link_send_buf(link, buf, NULL, NULL);
+	}
 	if (rc)
 		plx_buf_unref(buf);
 	return rc;

@@ -100,7 +100,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 		op->sent_arg = m->sent_arg;
 	}
 
-	int rc = tx_submit(link, op, iov, desc, count);
+	int rc = tx_submit(link, op, iov, desc, count, m->written ? FI_INJECT_COMPLETE : 0);
 
 	if (plx_unlikely(rc)) {
 		tx_give_op(link, op);
@@ -151,7 +151,8 @@ static PLX_NOINLINE int bounce(struct plx_link *link, struct tx_message *m)
 	return m->bounced ? 0 : -ENOMEM;
 }
 
-int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
+static inline PLX_ALWAYS_INLINE int send_buf(struct plx_link *link, struct plx_buf *buf,
+					     plx_link_sent_fn sent, void *arg, bool written)
 {
 	uint64_t total = plx_buf_total(buf);
 	int rc = tx_check_sendable(link, total);
@@ -162,9 +163,9 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 		.total = total,
 		.sent = sent,
 		.sent_arg = arg,
+		.written = written,
 	};
 
-	ASSERT_OWNER(link->home->id);
 	if (plx_unlikely(rc))
 		return rc;
 	if (plx_unlikely(link->tx_current.head))
@@ -186,6 +187,18 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 	}
 	tx_count_message(link, total);
 	return 0;
+}
+
+int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
+{
+	ASSERT_OWNER(link->home->id);
+	return send_buf(link, buf, sent, arg, false);
+}
+
+int link_send_written(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
+{
+	ASSERT_OWNER(link->home->id);
+	return send_buf(link, buf, sent, arg, link->driver->same_host);
 }
 
 void send_buf_continue(struct plx_link *link)

@@ -143,12 +143,23 @@ void tx_signalled(struct plx_link *link)
 	link->injects_left = every ? every - 1 : UINT32_MAX;
 }
 
-/* Post a frame by reference. Return: 0; -EAGAIN the provider's queue is full. If the provider
- * fails, the link ends and the operation counts as posted. */
-int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
-	      int count)
+static ssize_t send_msg(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
+			void **desc, int count, uint64_t flags)
 {
-	ssize_t rc = count == 1 ? fi_send(link->ep, iov[0].iov_base, iov[0].iov_len, desc[0], 0,
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = (size_t)count, .context = &op->context};
+
+	return fi_sendmsg(link->ep, &msg, FI_COMPLETION | flags);
+}
+
+/* Post a frame by reference. flags: of the operation, in addition to its completion. Return: 0;
+ * -EAGAIN the provider's queue is full. If the provider fails, the link ends and the operation
+ * counts as posted. */
+int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
+	      int count, uint64_t flags)
+{
+	ssize_t rc = flags      ? send_msg(link, op, iov, desc, count, flags)
+		   : count == 1 ? fi_send(link->ep, iov[0].iov_base, iov[0].iov_len, desc[0], 0,
 					  &op->context)
 				: fi_sendv(link->ep, iov, desc, (size_t)count, 0, &op->context);
 
@@ -183,7 +194,7 @@ int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, 
 	op->buf = buf;
 	copy = memcpy(buf ? plx_buf_append(buf, length) : op->header, frame, length);
 	desc = set_desc(link->set, buf ? buf->zone_index : link->ops_zone);
-	rc = tx_submit(link, op, &(struct iovec){copy, length}, &desc, 1);
+	rc = tx_submit(link, op, &(struct iovec){copy, length}, &desc, 1, 0);
 	if (rc) {
 		plx_buf_unref(buf);
 		tx_give_op(link, op);

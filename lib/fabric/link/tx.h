@@ -61,7 +61,7 @@ void tx_give_op(struct plx_link *link, struct plx_op *op);
 void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
 		 int status);
 int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
-	      int count);
+	      int count, uint64_t flags);
 int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled);
 int tx_not_sent(struct plx_link *link, ssize_t rc);
 void tx_completed(struct plx_link *link);

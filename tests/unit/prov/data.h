@@ -54,7 +54,11 @@ static inline void messages_of_all_sizes_arrive(void **state)
 
 static inline void pieces_are_gathered_and_scattered(void **state)
 {
-	static const size_t splits[][4] = {{1, 2, 3, 4}, {0, 60, 0, 4}, {30000, 1, 0, 70000}};
+	static const size_t splits[][4] = {{1, 2, 3, 4},
+					   {0, 60, 0, 4},
+					   {30000, 1, 0, 70000},
+					   {20, 7, 0, 70000},
+					   {20, 0, 0, 70000}};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(splits); i++) {
 		size_t total = splits[i][0] + splits[i][1] + splits[i][2] + splits[i][3];

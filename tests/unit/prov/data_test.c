@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data.h"
+#include "plx_fabric_driver.h"
+
+extern const struct plx_fabric_driver plx_driver_shm, plx_driver_tcp;
 
 static int set_up_selective(void **state)
 {
@@ -89,6 +92,29 @@ TEST(a_receive_can_be_cancelled, set_up)
 	expect_received(&pair.b, 0, 4);
 	expect_received(&pair.b, 2, 4);
 	assert_memory_equal(in + 16, "two", 4);
+}
+
+/* The receiver is not ready, so most of a long one is copied. */
+TEST(a_copied_message_may_be_changed_at_once, set_up)
+{
+	bool is_shm = strcmp(tested->libfabric->name, plx_driver_shm.provider) == 0;
+	const struct plx_fabric_driver *driver = is_shm ? &plx_driver_shm : &plx_driver_tcp;
+	static const size_t lengths[] = {20, 1000, 20000, 100000, 1 << 20, 8 << 20};
+	static uint8_t room[DATA_MAX], expected[DATA_MAX];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		size_t length = lengths[i];
+		struct iovec pieces[2] = {{out, 10}, {out + 10, length - 10}};
+
+		renew(length, i);
+		memcpy(expected, out, length);
+		assert_int_equal(driver->send_copy(pair.a.ep, pieces, 2, room, CONTEXT(9)), 0);
+		memset(out, 0, length);
+		post(&pair.b, in, length, 7);
+		expect_received(&pair.b, 7, length);
+		expect_sent(&pair.a, 9);
+		assert_memory_equal(in, expected, length);
+	}
 }
 
 TESTED_MAIN()

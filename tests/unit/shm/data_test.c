@@ -92,6 +92,65 @@ static void only_the_longest_messages_are_read_from_the_peers_memory(void **stat
 	assert_int_equal(ring_bytes_of(100001), RECORD_UNIT);
 }
 
+/* Parts would be in the ring, and the sends complete, before the receiver looks. */
+static void in_a_stream_long_messages_are_read_from_the_peers_memory(void **state)
+{
+	const size_t length = 60000, first = 40000;
+
+	skip_if_emulated();
+	renew(2 * length, 1);
+	assert_int_equal(fi_send(pair.a.ep, out, first, NULL, 0, CONTEXT(8)), 0);
+	expect_sent(&pair.a, 8);
+	for (uintptr_t i = 0; i < 2; i++)
+		assert_int_equal(fi_send(pair.a.ep, out + i * length, length, NULL, 0, CONTEXT(i)),
+				 0);
+	/* A short one is in the ring, and completes after those before it all the same. */
+	assert_int_equal(fi_send(pair.a.ep, "last", 5, NULL, 0, CONTEXT(2)), 0);
+	assert_empty(pair.a.tx_cq);
+	post(&pair.b, in, first, 7);
+	expect_received(&pair.b, 7, first);
+	for (uintptr_t i = 0; i < 2; i++) {
+		post(&pair.b, in + i * length, length, 7);
+		expect_received(&pair.b, 7, length);
+		expect_sent(&pair.a, i);
+	}
+	expect_sent(&pair.a, 2);
+	assert_memory_equal(in, out, 2 * length);
+	post(&pair.b, in, 5, 7);
+	expect_received(&pair.b, 7, 5);
+	/* Nothing is under way now. */
+	assert_int_equal(fi_send(pair.a.ep, out, length, NULL, 0, CONTEXT(3)), 0);
+	expect_sent(&pair.a, 3);
+}
+
+/* As for links: see reuse_receives in plx_fabric_driver.h. */
+static void long_receives_may_be_filled_newest_first(void **state)
+{
+	static const size_t lengths[] = {60000, 8, 60000, 60000};
+
+	prov_ep_reuse_receives(pair.b.ep);
+	for (uintptr_t i = 0; i < 3; i++)
+		post(&pair.b, in + i * 65536, 65536, i);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
+		renew(lengths[i], i);
+		assert_int_equal(fi_send(pair.a.ep, out, lengths[i], NULL, 0, CONTEXT(9)), 0);
+		expect_received(&pair.b, 2, lengths[i]);
+		expect_sent(&pair.a, 9);
+		assert_memory_equal(in + 2 * 65536, out, lengths[i]);
+		post(&pair.b, in + 2 * 65536, 65536, 2);
+	}
+	assert_int_equal(fi_cancel(&pair.b.ep->fid, CONTEXT(2)), 0);
+	assert_int_equal(cq_wait_error(pair.b.rx_cq, NULL).err, FI_ECANCELED);
+	for (int i = 0; i < 2; i++) {
+		struct fi_cq_err_entry entry;
+
+		assert_int_equal(fi_send(pair.a.ep, out, 60000, NULL, 0, CONTEXT(9)), 0);
+		entry = cq_wait(pair.b.rx_cq, pair.a.tx_cq);
+		assert_ptr_not_equal(entry.op_context, CONTEXT(2));
+		expect_sent(&pair.a, 9);
+	}
+}
+
 /* Until the peer is reported as lost, it counts as slow, not dead. */
 static void a_full_ring_refuses_sends_until_it_is_read(void **state)
 {
@@ -131,6 +190,8 @@ DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading)
 DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring)
 DATA_TEST(parts_may_begin_anywhere_in_the_ring, set_up_small_ring)
 DATA_TEST(only_the_longest_messages_are_read_from_the_peers_memory, set_up)
+DATA_TEST(in_a_stream_long_messages_are_read_from_the_peers_memory, set_up)
+DATA_TEST(long_receives_may_be_filled_newest_first, set_up)
 DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading)
 DATA_TEST(immediate_data_arrives_with_its_message, set_up_with_reading)
 DATA_TEST(a_message_longer_than_its_receive_is_truncated_with_an_error, set_up_with_reading)

@@ -167,27 +167,53 @@ static int meet_child(pid_t *child_out, int go[2])
 	return fd;
 }
 
-TEST(a_held_process_is_not_confused_with_a_child_that_has_its_socket)
+static ssize_t read_word(uint64_t *word_out)
 {
-	int go[2], fd, pidfd;
+	static uint64_t theirs = 17;
+	struct iovec to[2] = {{word_out, sizeof(*word_out)}}, from[2] = {{&theirs, sizeof(theirs)}};
+
+	return peer_read(&peer, to, 1, from, 1);
+}
+
+TEST(a_process_is_not_confused_with_a_child_that_has_its_socket)
+{
 	struct pollfd hung_up = {.events = POLLRDHUP};
+	uint64_t word = 0;
+	int go[2], fd;
 	pid_t child;
 
 	skip_if_emulated();
 	fd = meet_child(&child, go);
 	assert_true(peer_can_be_read(&peer));
-	pidfd = peer_hold(fd, &peer);
-	assert_true(pidfd >= 0);
-	assert_true(peer_is_running(pidfd));
+	assert_int_equal(read_word(&word), sizeof(word));
+	assert_int_equal(word, 17);
 
 	/* It ends, and its child has the socket, the memory and the probe. */
 	assert_int_equal(write(go[1], "x", 1), 1);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	hung_up.fd = fd;
 	assert_int_equal(poll(&hung_up, 1, 0), 0);
-	assert_false(peer_is_running(pidfd));
-	assert_true(peer_hold(fd, &peer) < 0);
-	close(pidfd);
+	assert_int_equal(read_word(&word), -ESRCH);
+	close(go[0]);
+	close(go[1]);
+	close(fd);
+}
+
+TEST(memory_without_the_probe_is_not_the_peers)
+{
+	uint64_t word = 0;
+	int go[2], fd;
+	pid_t child;
+
+	skip_if_emulated();
+	fd = meet_child(&child, go);
+	peer.probe_value++;
+	assert_false(peer_can_be_read(&peer));
+	assert_int_equal(read_word(&word), -ESRCH);
+	peer.probe_address = 1;
+	assert_true(read_word(&word) < 0);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 	close(go[0]);
 	close(go[1]);
 	close(fd);

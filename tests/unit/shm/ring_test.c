@@ -38,7 +38,7 @@ static bool write_record(uint32_t length, uint8_t flags, uint8_t fill)
 	memset(ring_payload(at, flags, UINT64_C(0x1122334455667788)), fill, length);
 	ring_commit(&writer, RECORD_MESSAGE, flags, length, bytes);
 	if (fill % 2)
-		ring_clear_ahead(&writer);
+		ring_own_ahead(&writer, bytes);
 	return true;
 }
 
@@ -91,7 +91,7 @@ RING_TEST(old_payload_is_never_taken_for_a_record)
 			memcpy(at + i, &word, 8);
 		ring_commit(&writer, RECORD_MESSAGE, 0, length, bytes);
 		if (lap % 3 == 0)
-			ring_clear_ahead(&writer);
+			ring_own_ahead(&writer, bytes);
 		assert_int_equal(ring_peek(&reader, &record), 1);
 		assert_int_equal(record.length, length);
 		ring_advance(&reader, &record);

@@ -57,11 +57,17 @@ static int setup_again(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, setup_again, teardown)
 
+/* A request to read memory. */
+struct request {
+	uint64_t start; /* bytes of the message that follow it here */
+	struct record_piece pieces[5];
+};
+
 /* Such records end the connection. */
 TEST(records_where_they_may_not_be_end_the_connection)
 {
 	static const char bytes[2 * HALF] = "12345678abcdefg";
-	const struct record_piece piece = {(uintptr_t)bytes, HALF};
+	const struct request request = {0, {{(uintptr_t)bytes, HALF}}};
 	static const struct {
 		uint64_t total;        /* of a first part before it; 0: there is none */
 		enum record_kind kind; /* RECORD_FIRST and RECORD_NEXT with a header */
@@ -72,7 +78,7 @@ TEST(records_where_they_may_not_be_end_the_connection)
 		/* Inside another message. */
 		{2 * HALF, RECORD_MESSAGE, HALF, true, 0},
 		{4 * HALF, RECORD_FIRST, HALF, false, 0},
-		{2 * HALF, RECORD_READ, sizeof(piece), true, 0},
+		{2 * HALF, RECORD_READ, 8 + sizeof(struct record_piece), true, 0},
 		/* Without a message. */
 		{0, RECORD_NEXT, HALF, false, 0},
 		/* More than the total, or nothing. */
@@ -87,7 +93,7 @@ TEST(records_where_they_may_not_be_end_the_connection)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		const void *from = rows[i].kind == RECORD_READ ? (const void *)&piece : bytes;
+		const void *from = rows[i].kind == RECORD_READ ? (const void *)&request : bytes;
 
 		if (rows[i].total)
 			write_part(RECORD_FIRST, rows[i].total, bytes, HALF);
@@ -104,18 +110,51 @@ TEST(records_where_they_may_not_be_end_the_connection)
 /* It was not allowed to. */
 TEST(a_read_request_without_permission_ends_the_connection)
 {
-	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
+	struct request request = {0, {{(uintptr_t)"abcdefgh", HALF}}};
 
 	((struct shm_ep *)two)->may_read = false;
-	write_record(RECORD_READ, &piece, sizeof(piece));
+	write_record(RECORD_READ, &request, 8 + sizeof(struct record_piece));
 	expect_ended();
+}
+
+TEST(a_malformed_read_request_ends_the_connection)
+{
+	static const char bytes[HALF] = "1234567";
+	const struct {
+		uint64_t start;
+		uint32_t length;
+	} rows[] = {
+		{0, 0},
+		{0, 7},
+		{0, 8},          /* no piece */
+		{0, 8 + 15},     /* less than one */
+		{0, 8 + 17},     /* more than one */
+		{0, 8 + 5 * 16}, /* too many */
+		{16, 8 + 16},    /* only a start */
+		{17, 8 + 16},    /* longer than the record */
+		{RECORD_START_MAX + 1, 8 + RECORD_START_MAX + 1 + 16},
+		{UINT64_MAX - 15, 8 + 16},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		uint8_t payload[8 + RECORD_START_MAX + 1 + 16];
+		struct request request = {rows[i].start, {{0}}};
+
+		for (int j = 0; j < 5; j++)
+			request.pieces[j] = (struct record_piece){(uintptr_t)bytes, HALF};
+		memset(payload, 0, sizeof(payload));
+		memcpy(payload, &request, sizeof(request));
+		write_record(RECORD_READ, payload, rows[i].length);
+		expect_ended();
+		meet_again();
+	}
 }
 
 /* A large message is read in several polls, while its record stays in place. */
 static void change_what_is_being_read(enum record_kind kind)
 {
 	static char from[2 << 20], to[2 << 20];
-	struct record_piece piece = {(uintptr_t)from, sizeof(from)};
+	struct request request = {0, {{(uintptr_t)from, sizeof(from)}}};
 	struct ring_writer *ring;
 	struct fi_cq_data_entry entry;
 	uint64_t begin;
@@ -124,7 +163,7 @@ static void change_what_is_being_read(enum record_kind kind)
 	assert_int_equal(fi_recv(two, to, sizeof(to), NULL, 0, in), 0);
 	ring = &((struct shm_ep *)one)->writer;
 	begin = ring->tail;
-	write_record(RECORD_READ, &piece, sizeof(piece));
+	write_record(RECORD_READ, &request, 8 + sizeof(struct record_piece));
 	assert_int_equal(fi_cq_read(server.rx_cq, &entry, 1), -FI_EAGAIN);
 	atomic_store(ring_word(&ring->segment, begin), HALF | (uint64_t)kind << 32);
 	expect_ended();

@@ -172,7 +172,8 @@ TEST(an_invalid_field_is_refused)
 	} rows[] = {
 		{AT_MAGIC, 4, 0},
 		{AT_VERSION, 2, 0},
-		{AT_VERSION, 2, 3},
+		{AT_VERSION, 2, 2},
+		{AT_VERSION, 2, 4},
 		{AT_KIND, 2, 0},
 		{AT_KIND, 2, 4},
 		{AT_KIND, 2, WIRE_REJECT}, /* which has no descriptors */
