@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffered send socket: copies messages into pages. Each page is one message of the link. */
+/* The buffered send socket: copies messages into pages. Each page is one message of the link, and
+ * so is a long message. */
 #include "sender.h"
 
 #include <stdlib.h>
@@ -18,13 +19,19 @@ int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio
 {
 	struct outbox *outbox = outbox_of(socket);
 	struct message message = {.tag = tag, .iov = iov, .count = count};
+	uint8_t flags = tag ? WIRE_TAG : 0;
 
 	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
 	if (plx_unlikely(!message_measure(iov, count, PLX_SEND_COPY_MAX, &message.length)))
 		return message_refuse(iov, count, 0, "netio_sendv_ref of an unbuffered socket");
-	return outbox_put(outbox, &message);
+	if (plx_unlikely(!outbox_fits(outbox, message.length, flags)))
+		return message.length >= outbox->attr.page_bytes / 2
+			     ? outbox_send_long(outbox, &message)
+			     : outbox_put_slow(outbox, &message);
+	outbox_copy(outbox, &message, flags);
+	return NETIO_STATUS_OK;
 }
 
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num)
@@ -69,6 +76,7 @@ void netio_buffered_stats_read(const struct netio_buffered_send_socket *socket,
 	if (!outbox)
 		return;
 	*stats_out = outbox->stats;
+	stats_out->messages += outbox->alone;
 	stats_out->pages_free = outbox->free_count;
 	if (outbox->page)
 		stats_out->messages += outbox->messages;

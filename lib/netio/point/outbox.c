@@ -162,7 +162,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 
 static bool send_page(struct outbox *outbox, const struct page_note *note)
 {
-	if (plx_link_send_buf(outbox->link, note->page, on_sent, outbox) != 0)
+	if (link_send_written(outbox->link, note->page, on_sent, outbox) != 0)
 		return false;
 	outbox->stats.pages += note->pages;
 	return true;
@@ -360,4 +360,28 @@ void outbox_put_latest(struct outbox *outbox)
 		conflation_drop(&outbox->latest, latest);
 	}
 	outbox_flush_soon(outbox);
+}
+
+/* From the caller's memory to the link, a long message takes one copy less. While the link has no
+ * room, it waits in pages like others, unless the sender is paced. A message that the pages do not
+ * hold is refused, whatever room the link has. */
+int outbox_send_long(struct outbox *outbox, const struct message *message)
+{
+	int rc;
+
+	if (!outbox->is_open || message->length > outbox->message_max ||
+	    !outbox_holds(outbox, message) ||
+	    WIRE_MESSAGE_BYTES + message->length > link_frame_max(outbox->link))
+		return outbox_put_slow(outbox, message);
+	if (plx_unlikely(outbox->room.is_paced))
+		check_pace(outbox);
+	rc = outbox_flush_before(outbox) ?: message_send_copy(outbox->link, message);
+	if (rc == NETIO_STATUS_AGAIN)
+		return outbox->room.is_paced ? outbox_again(outbox, 1)
+					     : outbox_put_slow(outbox, message);
+	if (rc == 0) {
+		outbox->alone++;
+		outbox->room.idle_ns = plx_loop_now_ns();
+	}
+	return rc;
 }

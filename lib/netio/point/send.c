@@ -7,10 +7,18 @@
 
 #define PAGE_BYTES 8192
 
+/* A message by reference up to this length is copied: its buffers, operation and completion would
+ * cost ten times as much at 64 bytes. Its key is reported at the end of the turn. */
+#define REFERENCE_COPY_MAX 2048
+#define KEYS_MAX           512 /* of one turn; a power of two */
+
 struct unbuffered {
 	struct sender sender; /* first */
 	struct references references;
 	bool wants_room; /* a caller got AGAIN for a message that no page may take */
+	struct plx_task report;
+	uint32_t keys_begin, keys_end; /* free-running */
+	uint64_t keys[KEYS_MAX];       /* of messages that were copied, to report */
 };
 
 static struct unbuffered *unbuffered_of(const struct netio_send_socket *socket)
@@ -83,6 +91,50 @@ static void on_sent(struct plx_link *link, struct plx_buf *message, int status, 
 	NOTIFY(netio_send_socket, arg, cb_send_completed, reference_key(message), status);
 }
 
+static void report_later(struct unbuffered **unbuffered)
+{
+	if ((*unbuffered)->keys_begin != (*unbuffered)->keys_end)
+		plx_task_schedule(&(*unbuffered)->report);
+}
+
+/* Report the keys so far: a callback may send more, end the connection, or throw in C++. */
+static void report_keys(struct unbuffered *unbuffered)
+{
+	struct unbuffered *rest PLX_CLEANUP(report_later) = unbuffered;
+	uint32_t end = unbuffered->keys_end;
+
+	while (rest->keys_begin != end) {
+		uint64_t key = rest->keys[rest->keys_begin++ % KEYS_MAX];
+
+		NOTIFY(netio_send_socket, rest, cb_send_completed, key, 0);
+	}
+}
+
+static void report(struct plx_task *task, void *arg)
+{
+	report_keys(arg);
+}
+
+/* Return: as netio_sendv_ref; or 1: it is too long, or too many are to report. */
+static int send_short(struct unbuffered *unbuffered, netio_tag_t tag, const struct iovec *iov,
+		      size_t count, uint64_t key)
+{
+	struct message message = {.tag = tag, .iov = iov, .count = count};
+	const struct netio_connection *connection = &unbuffered->sender.connection;
+	int rc;
+
+	if (!message_measure(iov, count, REFERENCE_COPY_MAX, &message.length) ||
+	    message.length > connection->message_max || !connection->session.link ||
+	    unbuffered->keys_end - unbuffered->keys_begin == KEYS_MAX)
+		return 1;
+	rc = message_send_copy(connection->session.link, &message);
+	if (plx_likely(rc == 0)) {
+		unbuffered->keys[unbuffered->keys_end++ % KEYS_MAX] = key;
+		plx_task_schedule(&unbuffered->report);
+	}
+	return rc;
+}
+
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key)
 {
@@ -95,10 +147,12 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 		return netio_fail_closed();
 	if (plx_unlikely(!is_clear(&unbuffered->sender.outbox)))
 		return again(unbuffered);
-	rc = references_send(&unbuffered->references, connection->session.link,
-			     connection->message_max,
-			     &(struct message){.tag = tag, .iov = iov, .count = count}, key,
-			     on_sent, unbuffered);
+	rc = send_short(unbuffered, tag, iov, count, key);
+	if (plx_unlikely(rc == 1))
+		rc = references_send(&unbuffered->references, connection->session.link,
+				     connection->message_max,
+				     &(struct message){.tag = tag, .iov = iov, .count = count}, key,
+				     on_sent, unbuffered);
 	return plx_unlikely(rc == NETIO_STATUS_AGAIN) ? again(unbuffered) : rc;
 }
 
@@ -142,13 +196,20 @@ static void on_free(struct plx_connector *session)
 {
 	struct unbuffered *unbuffered = (struct unbuffered *)session;
 
+	plx_task_cancel(&unbuffered->report);
 	outbox_fini(&unbuffered->sender.outbox);
 	references_fini(&unbuffered->references);
 	free(unbuffered);
 }
 
+static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
+{
+	report_keys((struct unbuffered *)session);
+	notify_closed(session, reason, why);
+}
+
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = notify_closed,
+	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = on_closed,
 		    .base.settle = sender_settle, .ended = sender_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,
@@ -181,6 +242,7 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 		return rc;
 	}
 	outbox_init(&unbuffered->sender.outbox, &pages, &outbox_owner);
+	plx_task_init(&unbuffered->report, report, unbuffered);
 	connection_init(&unbuffered->sender.connection, evloop, socket, &socket->connection, &owner,
 			&checked);
 	return 0;

@@ -119,11 +119,14 @@ SEND_TEST(a_page_is_sent_by_timer_flush_and_watermark)
 	assert_int_equal(stats().pages, 3);
 	TURN_UNTIL(heard.messages == sent);
 
-	/* If a message does not fit, it starts another page. */
+	/* If a message does not fit, it starts another page; a long one needs none. */
 	send_surely(800);
+	send_surely(1500);
+	send_surely(1600);
 	send_surely(3600);
 	TURN_UNTIL(heard.messages == sent);
 	assert_int_equal(stats().pages, 5);
+	assert_int_equal(stats().messages, sent);
 }
 
 SEND_TEST(a_message_longer_than_a_page_is_reassembled)
@@ -196,12 +199,12 @@ SEND_TEST(a_fast_sender_is_notified_of_room)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-/* Messages of a page each, all in one turn. Return: how many until there was no room. */
+/* Two messages a page, all in one turn. Return: how many pages until there was no room. */
 static unsigned send_until_again(void)
 {
 	unsigned count = 0;
 
-	while (send_next(900) == 0)
+	while (send_next(490) == 0 && send_next(490) == 0)
 		count++;
 	return count;
 }
@@ -232,7 +235,7 @@ SEND_TEST(a_started_page_does_not_block_a_sender_that_needs_all)
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
 	release_all(&heard.kept);
 	TURN_UNTIL(stats().pages_free == 4 && available == 1);
-	assert_int_equal(send_next(900), 0);
+	assert_int_equal(send_next(100), 0);
 	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
 	assert_int_equal(send_next(8), 0);
 	TURN_UNTIL(available == 2);
