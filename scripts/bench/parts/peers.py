@@ -5,7 +5,7 @@ from bench import host
 from bench.baselines import ucx
 from bench.part import CLIENT, Part, Plot, Row, baseline, only, ping
 from bench.parts.messages import SHM, one_way
-from bench.parts.netio import LONG, PAGE, PAGES, socket
+from bench.parts.netio import PAGE, PAGES, socket
 from bench.processes import Failed
 
 LIBRARIES = ('peer-mpi', 'peer-iceoryx')
@@ -34,7 +34,8 @@ def iceoryx(key, label, options, **more):
 
 
 def netio(key, label, provider, mode, **more):
-    return socket(key, label, provider, mode, f'{provider}-stream', LONG, PAGES if mode == 'buffered' else '', **more)
+    receiver = '--rx-buf {rx_buf} --rx-bufs {rx_bufs}'
+    return socket(key, label, provider, mode, f'{provider}-stream', receiver, PAGES if mode == 'buffered' else '', **more)
 
 
 class Peers(Part):
@@ -75,7 +76,9 @@ class Peers(Part):
         super().begin(session)
 
     def prepare(self, run):
-        run.values |= {'rx_buf': max(run.size, PAGE), 'data': 'short' if run.size <= 64 else 'bcopy'}
+        # As many receive buffers as the link's server has.
+        run.values |= {'rx_buf': max(run.size, PAGE), 'rx_bufs': (8 << 20) // max(run.size, PAGE),
+                       'data': 'short' if run.size <= 64 else 'bcopy'}
 
     def read(self, run):
         data = run.read()
