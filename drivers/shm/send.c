@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending. A message up to shm_params.inline_max is copied into the peer's ring and is done. A
- * larger one passes through the ring in parts, so both sides copy at the same time. Past copy_max
- * the peer reads it from our memory if it can. Both stay in flight until continue_sends
- * (progress.c) completes them. Without room a send returns -FI_EAGAIN: nothing is queued without
- * bound. */
+/* Sending. A message up to shm_params.inline_max is copied into the peer's ring. A larger one
+ * passes through the ring in parts, so both sides copy at the same time; or the peer reads it from
+ * our memory, if it can: past copy_max, and in a stream (is_read). Both stay in flight until
+ * continue_sends (progress.c) completes them, and later sends with them. Without room a send
+ * returns -FI_EAGAIN: nothing is queued without bound. */
 #include "shm.h"
 
 #include <sys/socket.h>
@@ -196,8 +196,8 @@ static bool peer_is_busy(struct shm_ep *ep)
 }
 
 /* Whether the peer reads it from our memory. One copy instead of two is faster in a stream, up to a
- * length that stays in a cache. Otherwise parts are faster: both sides copy at once. So they are
- * with FI_INJECT_COMPLETE, which asks for the memory back soon. */
+ * length that stays in a cache. Otherwise parts are faster: both sides copy at once. A
+ * sender that sets FI_INJECT_COMPLETE wants its memory back soon, and gets parts. */
 static bool is_read(struct shm_ep *ep, const struct prov_message *message)
 {
 	uint64_t length = message->length;
@@ -345,13 +345,15 @@ void send_flush(struct shm_ep *ep, int err)
 {
 	/* From here on their memory is the application's, and what the peer still reads of it does
 	 * not count. */
-	atomic_store_explicit(&ep->probe, 0, memory_order_seq_cst);
+	atomic_store_explicit(&ep->probe, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 	for (; ep->base.tx_head != ep->base.tx_tail; ep->base.tx_head++)
 		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].message.context, err);
 }
 
-/* Write what fits into the ring from the caller's memory, and copy only the rest to `room`. A short
- * message waits until all of it fits: the ring keeps the peer busy meanwhile. */
+/* Write what fits into the ring from the caller's memory, and copy only the rest to `room`. While
+ * another send is in flight, whose completion follows, a short message waits until all of it
+ * fits. */
 ssize_t send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, void *room,
 		  void *context)
 {
@@ -369,7 +371,10 @@ ssize_t send_copy(struct fid_ep *fid, const struct iovec *iov, size_t count, voi
 		return ep_refuses(&ep->base);
 	if (is_writing(ep) || is_full(ep) || !cq_has_room(ep->base.tx_cq))
 		return -FI_EAGAIN;
-	if (message.length <= ep->writer.segment.ring_bytes / 2 && !has_room(ep, message.length))
+	if (message.length <= ep->inline_max)
+		return send_small(ep, &message);
+	if (ep->base.tx_head != ep->base.tx_tail &&
+	    message.length <= ep->writer.segment.ring_bytes / 2 && !has_room(ep, message.length))
 		return no_room(ep);
 	kept = keep(ep, &message, 0);
 	send_go_on(ep, &parts);

@@ -32,8 +32,14 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
  * Thread: any. Return: 0; -EINVAL. */
 int link_check_window(uint32_t buf_bytes, uint32_t buf_count);
 
-/** The longest message that reaches the peer in one frame. Thread: owner. */
-uint64_t link_frame_max(const struct plx_link *link);
+/** The longest message that link_send_copied sends from the caller's memory: one frame; 0: none,
+ * the provider needs a copy. Thread: owner. */
+uint64_t link_copied_max(const struct plx_link *link);
+
+/** As plx_link_sendv, of 1 to 3 pieces, up to link_copied_max. `sent` runs once as for
+ * plx_link_send_buf, with a buffer of the link. Thread: owner. */
+int link_send_copied(struct plx_link *link, const struct iovec *iov, int count,
+		     plx_link_sent_fn sent, void *arg);
 
 /** As plx_link_send_buf, for memory that this lcore has just written and will write again: where
  * there is a choice the peer does not read it there, because both would fetch its lines from each

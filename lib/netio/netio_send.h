@@ -63,11 +63,11 @@ int netio_sendv(struct netio_send_socket *socket, const struct iovec *iov, size_
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count);
 
-/** Send a message without copying it, up to the peer's maximum; up to 2 KiB a copy is faster and
- * sent instead. It must not change until cb_send_completed returns the key, in a later call: for a
- * copy at the end of the turn. Over verbs, memory outside plx_mem_alloc is copied, up to
- * PLX_SEND_COPY_MAX.
- * Return: as netio_send; on error the caller keeps the memory and no callback follows. */
+/** Send a message without copying it, up to the peer's maximum. It must not change until
+ * cb_send_completed returns the key, after this call. Messages of up to 2 KiB are copied, which is
+ * faster; their keys return at the end of the turn. Over verbs, memory outside plx_mem_alloc is
+ * copied, up to PLX_SEND_COPY_MAX. Return: as netio_send; on error the caller keeps the memory and
+ * no callback follows. */
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key);
 
@@ -119,10 +119,10 @@ int netio_buffered_connect(struct netio_buffered_send_socket *socket, const char
 int netio_buffered_disconnect(struct netio_buffered_send_socket *socket);
 void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket);
 
-/** Copy a message into the page. A message of half a page or more that does not fit there leaves at
- * once, after the page: without pages if the link takes it. Otherwise one longer than a page takes
- * several, which must all be free. Longer ones than PLX_SEND_COPY_MAX need a netio_send_socket.
- * Return: enum netio_status; -EINVAL. */
+/** Copy a message into the page. A message longer than a page takes several, which must all be
+ * free, and leaves at once. A message of half a page or more that does not fit into the page needs
+ * none if the link has room and one receive buffer of the peer holds it. Longer ones than
+ * PLX_SEND_COPY_MAX need a netio_send_socket. Return: enum netio_status; -EINVAL. */
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len);
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num);
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,

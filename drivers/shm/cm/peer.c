@@ -73,6 +73,7 @@ ssize_t peer_read(const struct shm_peer *peer, struct iovec *to, int to_count, s
 	from[from_count] = (struct iovec){(void *)(uintptr_t)peer->probe_address, sizeof(probe)};
 	got = process_vm_readv(peer->pid, to, (unsigned long)to_count + 1, from,
 			       (unsigned long)from_count + 1, 0);
+	to[to_count] = (struct iovec){0};
 	if (got < 0)
 		return -errno;
 	return probe == peer->probe_value ? got - (ssize_t)sizeof(probe) : -ESRCH;

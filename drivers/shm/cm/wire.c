@@ -163,6 +163,8 @@ static const char *check(const struct packet *packet)
 		return NULL;
 	if (message->bell_bit >= BELL_BITS)
 		return "names no bit of a bell";
+	if (!message->probe_value)
+		return "has no probe word";
 	if (!is_address(message))
 		return "has no address of IPv4 or IPv6";
 	return NULL;

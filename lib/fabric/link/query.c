@@ -17,9 +17,9 @@ const char *plx_link_reason_name(enum plx_link_reason reason)
 	return (unsigned)reason < PLX_LINK_REASON_COUNT ? names[reason] : "unknown";
 }
 
-uint64_t link_frame_max(const struct plx_link *link)
+uint64_t link_copied_max(const struct plx_link *link)
 {
-	return link->peer_frame_max;
+	return link->driver->send_copy ? link->peer_frame_max : 0;
 }
 
 uint64_t plx_link_message_max(const struct plx_link *link)

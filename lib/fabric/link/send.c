@@ -4,6 +4,15 @@
 
 #define COPY_PIECES_MAX 4 /* of send_copy */
 
+static inline size_t iov_bytes(const struct iovec *iov, int count)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
 static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -16,7 +25,7 @@ static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 /* Send one frame from the caller's memory; buf has room for what the provider does not take at
  * once. Return: 0; -EAGAIN. */
 static int send_copied(struct plx_link *link, struct plx_buf *buf, const struct iovec *iov,
-		       int count, size_t length)
+		       int count, size_t length, plx_link_sent_fn sent, void *arg)
 {
 	struct plx_op *op = tx_take_op(link, LINK_TX_CONTROL);
 	struct iovec pieces[COPY_PIECES_MAX];
@@ -25,6 +34,8 @@ static int send_copied(struct plx_link *link, struct plx_buf *buf, const struct 
 	if (!op)
 		return -EAGAIN;
 	op->buf = buf;
+	op->sent = sent;
+	op->sent_arg = arg;
 	tx_write_header(link, op->header, FRAME_DATA, 0, (uint32_t)length);
 	pieces[0] = (struct iovec){op->header, FRAME_HEADER_BYTES};
 	memcpy(pieces + 1, iov, (size_t)count * sizeof(*iov));
@@ -42,7 +53,7 @@ static int send_copied(struct plx_link *link, struct plx_buf *buf, const struct 
 }
 
 static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec *iov, int count,
-				       size_t length)
+				       size_t length, plx_link_sent_fn sent, void *arg)
 {
 	bool headed = count > 1 && iov->iov_len <= COPY_HEADER_MAX;
 	int rc = tx_check_sendable(link, length);
@@ -69,11 +80,11 @@ static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec
 		return tx_would_block(link);
 	}
 	if (link->driver->send_copy && length <= link->peer_frame_max && count < COPY_PIECES_MAX) {
-		rc = send_copied(link, buf, iov, count, length);
+		rc = send_copied(link, buf, iov, count, length, sent, arg);
 		rc = rc == -EAGAIN ? tx_would_block(link) : rc;
 	} else {
 		copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
-		rc = plx_link_send_buf(link, buf, NULL, NULL);
+		rc = plx_link_send_buf(link, buf, sent, arg);
 	}
 	if (rc)
 		plx_buf_unref(buf);
@@ -82,7 +93,7 @@ static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec
 
 static PLX_NOINLINE int send_piece_in_buffer(struct plx_link *link, const void *data, size_t length)
 {
-	return send_in_buffer(link, &(struct iovec){(void *)data, length}, 1, length);
+	return send_in_buffer(link, &(struct iovec){(void *)data, length}, 1, length, NULL, NULL);
 }
 
 /* The slow path. A single piece stays in registers, so nothing is stored for it before. */
@@ -90,7 +101,7 @@ static inline PLX_ALWAYS_INLINE int send_otherwise(struct plx_link *link, const 
 						   int count, size_t length)
 {
 	return count == 1 ? send_piece_in_buffer(link, iov->iov_base, length)
-			  : send_in_buffer(link, iov, count, length);
+			  : send_in_buffer(link, iov, count, length, NULL, NULL);
 }
 
 /* The header is written last: it may share a line with what the peer polls, which is then written
@@ -157,4 +168,11 @@ int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count)
 		length += iov[i].iov_len;
 	}
 	return send_copy(link, iov, count, length);
+}
+
+int link_send_copied(struct plx_link *link, const struct iovec *iov, int count,
+		     plx_link_sent_fn sent, void *arg)
+{
+	ASSERT_OWNER(link->home->id);
+	return send_in_buffer(link, iov, count, iov_bytes(iov, count), sent, arg);
 }

@@ -26,16 +26,34 @@ int message_refuse(const struct iovec *iov, size_t count, uint64_t message_max,
 		(unsigned long long)length, (unsigned long long)message_max);
 }
 
+/* The pieces of its frame. Return: how many. */
+static inline int frame_pieces(const struct message *message, uint8_t header[WIRE_MESSAGE_BYTES],
+			       struct iovec pieces[1 + NETIO_IOV_MAX])
+{
+	wire_message_write(header, message->tag);
+	pieces[0] = (struct iovec){header, WIRE_MESSAGE_BYTES};
+	for (size_t i = 0; i < message->count; i++)
+		pieces[1 + i] = message->iov[i];
+	return 1 + (int)message->count;
+}
+
 int message_send_copy(struct plx_link *link, const struct message *message)
 {
 	uint8_t header[WIRE_MESSAGE_BYTES];
 	struct iovec pieces[1 + NETIO_IOV_MAX];
+	int count = frame_pieces(message, header, pieces);
 
-	wire_message_write(header, message->tag);
-	pieces[0] = (struct iovec){header, sizeof(header)};
-	for (size_t i = 0; i < message->count; i++)
-		pieces[1 + i] = message->iov[i];
-	return plx_link_sendv(link, pieces, 1 + (int)message->count);
+	return plx_link_sendv(link, pieces, count);
+}
+
+int message_send_long(struct plx_link *link, const struct message *message, plx_link_sent_fn sent,
+		      void *arg)
+{
+	uint8_t header[WIRE_MESSAGE_BYTES];
+	struct iovec pieces[1 + NETIO_IOV_MAX];
+	int count = frame_pieces(message, header, pieces);
+
+	return link_send_copied(link, pieces, count, sent, arg);
 }
 
 int message_make_pool(const char *name, uint32_t count, size_t room_bytes,

@@ -362,6 +362,13 @@ void outbox_put_latest(struct outbox *outbox)
 	outbox_flush_soon(outbox);
 }
 
+static void long_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	struct outbox *outbox = arg;
+
+	outbox->stats.messages_lost += status != 0;
+}
+
 /* From the caller's memory to the link, a long message takes one copy less. While the link has no
  * room, it waits in pages like others, unless the sender is paced. A message that the pages do not
  * hold is refused, whatever room the link has. */
@@ -370,18 +377,20 @@ int outbox_send_long(struct outbox *outbox, const struct message *message)
 	int rc;
 
 	if (!outbox->is_open || message->length > outbox->message_max ||
-	    !outbox_holds(outbox, message) ||
-	    WIRE_MESSAGE_BYTES + message->length > link_frame_max(outbox->link))
+	    !outbox_holds(outbox, message) || !message_may_be_sent_long(outbox->link, message))
 		return outbox_put_slow(outbox, message);
 	if (plx_unlikely(outbox->room.is_paced))
 		check_pace(outbox);
-	rc = outbox_flush_before(outbox) ?: message_send_copy(outbox->link, message);
-	if (rc == NETIO_STATUS_AGAIN)
-		return outbox->room.is_paced ? outbox_again(outbox, 1)
-					     : outbox_put_slow(outbox, message);
+	rc = outbox_flush_before(outbox)
+		   ?: message_send_long(outbox->link, message, long_sent, outbox);
 	if (rc == 0) {
 		outbox->alone++;
 		outbox->room.idle_ns = plx_loop_now_ns();
+	} else if (rc == NETIO_STATUS_AGAIN && outbox->room.is_paced) {
+		outbox_again(outbox, 1);
+	} else if (rc == NETIO_STATUS_AGAIN || rc == -ENOMEM) {
+		rc = outbox_put_slow(outbox, message);
+		outbox_flush_soon(outbox);
 	}
 	return rc;
 }

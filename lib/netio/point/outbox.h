@@ -232,7 +232,7 @@ uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8
 int outbox_put_slow(struct outbox *outbox, const struct message *message);
 
 /* Send a message that does not fit into the current page, of at least half a page, without a page
- * if the link takes it. Return: enum netio_status; -ENOMEM. */
+ * if the link takes it. Return: enum netio_status. */
 int outbox_send_long(struct outbox *outbox, const struct message *message);
 
 /* Return whether the whole message fits into the page. */

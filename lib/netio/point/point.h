@@ -110,6 +110,16 @@ const char *message_read(struct plx_buf *message, uint64_t message_max, struct n
 /* Send a copy of a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. Return:
  * enum netio_status; -ENOMEM. */
 int message_send_copy(struct plx_link *link, const struct message *message);
+/* The same for one that message_may_be_sent_long: as link_send_copied. */
+int message_send_long(struct plx_link *link, const struct message *message, plx_link_sent_fn sent,
+		      void *arg);
+
+/* Whether message_send_long sends it from the caller's memory. */
+static inline bool message_may_be_sent_long(const struct plx_link *link,
+					    const struct message *message)
+{
+	return message->count <= 2 && WIRE_MESSAGE_BYTES + message->length <= link_copied_max(link);
+}
 
 /* Measure a message and send a copy. by_reference: as message_refuse. Return: enum netio_status;
  * -EINVAL; -ENOMEM. */

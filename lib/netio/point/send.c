@@ -100,6 +100,9 @@ static void report_later(struct unbuffered **unbuffered)
 /* Report the keys so far: a callback may send more, end the connection, or throw in C++. */
 static void report_keys(struct unbuffered *unbuffered)
 {
+	/* A callback may free the socket, if the link has ended. */
+	struct plx_connector *ref PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(
+		&unbuffered->sender.connection.session);
 	struct unbuffered *rest PLX_CLEANUP(report_later) = unbuffered;
 	uint32_t end = unbuffered->keys_end;
 

@@ -8,8 +8,9 @@
 
 #include <unwind.h>
 
-#define TURNS_MAX  20000 /* in which a callback has run, or does not */
-#define TURNS_MORE 30    /* after the call */
+#define TURNS_MAX  20000                /* in which a callback has run, or does not, */
+#define RUN_NS     (10 * PLX_NS_PER_MS) /* and this long: longer than the back-off to reconnect */
+#define TURNS_MORE 30                   /* after the call */
 
 static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_rpc, &ends_netio};
 #define PARTS PLX_ARRAY_LEN(parts)
@@ -24,6 +25,7 @@ struct netio_context ends_context;
 
 /* The pair that is tried. */
 static struct {
+	uint64_t end_ns; /* of the run, at the earliest */
 	enum ends_place place;
 	const struct ends_callback *callback;
 	const struct ends_call *call;
@@ -133,7 +135,8 @@ void ends_turn_until(bool (*done)(void))
 static int count_turn(void *arg, uint64_t now_ns)
 {
 	now.turns++;
-	if (now.turns >= TURNS_MAX || (now.has_run && now.turns >= now.ran_at + TURNS_MORE)) {
+	if ((now.turns >= TURNS_MAX && now_ns >= now.end_ns) ||
+	    (now.has_run && now.turns >= now.ran_at + TURNS_MORE)) {
 		plx_loop_quit();
 		if (has_netio())
 			netio_terminate(&ends_context.evloop);
@@ -182,6 +185,7 @@ static void run_in_place(void)
 		now.is_armed =
 			false; /* clients and services end before the lcores: see plx_rpc.h */
 		ends_rpc.down(true);
+		now.end_ns = plx_now_ns() + RUN_NS;
 		now.is_armed = true;
 	}
 	thrown.frame = (uintptr_t)__builtin_frame_address(0);
@@ -253,6 +257,7 @@ static void try_pair(void)
 			parts[i]->up(provider);
 	}
 	assert_works(plx_poller_add("count", count_turn, NULL, &counter));
+	now.end_ns = plx_now_ns() + RUN_NS;
 	now.is_armed = true;
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (is_up(parts[i]))

@@ -283,4 +283,17 @@ SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 	TURN_UNTIL(heard.len == 3000);
 }
 
+/* Of pages of 64 KiB, which need none; and two buffers of the peer. */
+SEND_TEST(long_messages_lost_when_the_peer_dies_are_counted)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_count = 16});
+	heard.kept.more = 500;
+	TURN_UNTIL(send_next(900000) == NETIO_STATUS_AGAIN);
+	cut_connection(&heard);
+	TURN_UNTIL(closed == 1); /* those in the pages, and that the link was sending */
+	assert_true(stats().messages_lost > 0);
+	assert_int_equal(stats().pages_free, 16);
+}
+
 PLX_TEST_MAIN()
