@@ -66,8 +66,8 @@ int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const 
 /** Send a message without copying it, up to the peer's maximum. It must not change until
  * cb_send_completed returns the key, after this call. Messages of up to 2 KiB are copied, which is
  * faster; their keys return at the end of the turn. Over verbs, memory outside plx_mem_alloc is
- * copied, up to PLX_SEND_COPY_MAX. Return: as netio_send; on error the caller keeps the memory and
- * no callback follows. */
+ * copied, up to PLX_SEND_COPY_MAX.
+ * Return: as netio_send; on error the caller keeps the memory and no callback follows. */
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		    size_t count, uint64_t key);
 
@@ -122,7 +122,8 @@ void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket);
 /** Copy a message into the page. A message longer than a page takes several, which must all be
  * free, and leaves at once. A message of half a page or more that does not fit into the page needs
  * none if the link has room and one receive buffer of the peer holds it. Longer ones than
- * PLX_SEND_COPY_MAX need a netio_send_socket. Return: enum netio_status; -EINVAL. */
+ * PLX_SEND_COPY_MAX need a netio_send_socket.
+ * Return: enum netio_status; -EINVAL. */
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len);
 int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec *iov, size_t num);
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
